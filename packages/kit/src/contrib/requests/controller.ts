@@ -10,6 +10,8 @@ import { jsonSchema } from '../../http/declare/json-schema.ts';
 import type { Fault } from '../../options/fault.ts';
 import { flag } from '../../options/value-rule.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
+import { QUOTA_PERIODS } from '../../throttle/quota.ts';
+import { QUOTA_KINDS } from './models.ts';
 import { quotaResource, requestResource, usageResource } from './resource.ts';
 
 // Sessions may read their own; credentials that carry scopes, such as API keys, need the one of the route.
@@ -20,6 +22,10 @@ const readOnly = { create: false, update: false, partialUpdate: false, destroy: 
 const text = jsonSchema<string>({ type: 'string', minLength: 1, maxLength: IDENTITY_LENGTH_MAX });
 const time = jsonSchema<string>({ type: 'string', format: 'date-time' });
 const day = jsonSchema<string>({ type: 'string', format: 'date' });
+// Of one caller there are few rows of usage and quotas, which an index finds by owner and day: what is chosen among them needs none of its own.
+const among = <N extends string>(column: N) => filter(text, (value) => ({ [column]: value }));
+const oneOf = <N extends string, V extends string>(column: N, values: readonly V[]) =>
+  filter(jsonSchema<V>({ type: 'string', enum: [...values] }), (value) => ({ [column]: value }));
 /** A time as a key: ids are in the order of time, and so are the indexes. */
 const keyAt = (at: string): string => uuidv7LowerBound(new Date(at));
 
@@ -82,8 +88,8 @@ const OwnUsage = CrudController(usageResource, {
     since: filter(day, (from) => ({ day: { gte: from } }), { description: 'On this day or later.' }),
     until: filter(day, (to) => ({ day: { lte: to } }), { description: 'On this day or earlier.' }),
     key_id: filter(text, (id) => ({ key_id: id }), { description: 'The id of an API key.' }),
-    route: ['eq'],
-    method: ['eq'],
+    route: among('route'),
+    method: among('method'),
     deprecated: words('this.deprecated'),
   },
   queryMethod: false,
@@ -112,7 +118,11 @@ const OwnQuotas = CrudController(quotaResource, {
   permission,
   scope,
   output: ['id', 'kind', 'key_id', 'period', 'starts_at', 'ends_at', 'used', 'quota'],
-  filters: { key_id: filter(text, (id) => ({ key_id: id }), { description: 'The id of an API key.' }), kind: ['eq'], period: ['eq'] },
+  filters: {
+    key_id: filter(text, (id) => ({ key_id: id }), { description: 'The id of an API key.' }),
+    kind: oneOf('kind', QUOTA_KINDS),
+    period: oneOf('period', QUOTA_PERIODS),
+  },
   queryMethod: false,
   ordering: { by: ['ends_at'], default: ['-ends_at'] },
   page: { default: 50, max: 100, count: { upTo: 1000 } },
