@@ -27,12 +27,14 @@ async function findPerson(db: Db, column: string, value: string): Promise<User |
   return user ?? null;
 }
 
+/** Their table. */
+export const PEOPLE_TABLE =
+  'create table people (person_no text primary key, handle text, mail text, enabled boolean not null, staff boolean not null, root boolean not null)';
+
 /** The tables of keys and people, and two people: ada and bob. */
 export async function preparePeopleAndKeys(db: Database): Promise<void> {
   await migrate(db, [{ name: 'apikeys', migrations: apiKeyMigrations }]);
-  await db.query(
-    'create table people (person_no text primary key, handle text, mail text, enabled boolean not null, staff boolean not null, root boolean not null)',
-  );
+  await db.query(PEOPLE_TABLE);
   await addPerson(db, 'ada');
   await addPerson(db, 'bob');
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { siteFolder } from '../../test/admin/admin-app.ts';
-import { addPerson, people } from '../../test/people.ts';
+import { addPerson, people, PEOPLE_TABLE } from '../../test/people.ts';
 import { createApp } from '../app/assemble/create-app.ts';
 import { migrateApp } from '../app/data/migration-modules.ts';
 import type { App, Module } from '../app/index.ts';
@@ -64,9 +64,6 @@ const mount = {
   '/v1': { '/api-keys': ApiKeyController, '/hooks': WebhookEndpointController, '/requests': RequestController, '/shop': ShopController },
 };
 
-const PEOPLE =
-  'create table people (person_no text primary key, handle text, mail text, enabled boolean not null, staff boolean not null, root boolean not null)';
-
 /** Apps whose people log in here, and apps whose people log in elsewhere. */
 const apps = {
   'with a login': {
@@ -95,7 +92,7 @@ for (const [name, { start, user }] of Object.entries(apps))
     let count = 0;
 
     beforeAll(async () => {
-      await database.db.execute(PEOPLE);
+      await database.db.execute(PEOPLE_TABLE);
       app = start(database.db);
       await migrateApp(app);
       await app.ready();

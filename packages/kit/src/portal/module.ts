@@ -12,13 +12,14 @@ import { AdminSite } from '../admin/state/admin-site.ts';
 import type { SiteKind } from '../admin/state/site-kind.ts';
 import { accountsEnvironment } from '../contrib/accounts/config.ts';
 import type { Database, Db } from '../db/engine/db.ts';
+import { Retention } from '../work/retention.ts';
 import { accessIn, guardPages } from './access.ts';
 import { elementController, frameController } from './embed/controller.ts';
 import { portalErrors } from './errors.ts';
 import { linkController } from './links/controller.ts';
 import { withLinks } from './links/login.ts';
 import { LinkReach } from './links/reach.ts';
-import { removeOf } from './links/rows.ts';
+import { removeExpired, removeOf } from './links/rows.ts';
 import { PORTAL_SESSION, portalAuthenticator } from './links/session.ts';
 import { portalState } from './links/state.ts';
 import { initial } from './migrations/0001_initial.ts';
@@ -27,6 +28,7 @@ import { readPortalOptions, type PortalOptions } from './options.ts';
 import { portalDeclarations, portalPages } from './declarations.ts';
 import { portalReference } from './reference.ts';
 import { sectionsController } from './sections-controller.ts';
+import { tenantController } from './tenant-controller.ts';
 
 /**
  * The developers' portal: the pages where your customers' developers manage keys and endpoints and see their deliveries, requests and usage. It shows
@@ -47,7 +49,7 @@ export function portal(options: PortalOptions = {}): Module {
     isForStaff: false,
     declarations(app) {
       const pages = portalPages(app);
-      reach.fill(pages, app.registry.login?.authenticators ?? null);
+      reach.learn(pages, { authenticators: app.authenticators, login: app.registry.login?.authenticators ?? null });
       return portalDeclarations(app, pages);
     },
     portal: { origins: embedIn, logo, accent: colors.accent ?? null, accent_dark: colors.accentDark ?? null, locale, links },
@@ -57,6 +59,7 @@ export function portal(options: PortalOptions = {}): Module {
   const site = new AdminSite({ ...settings, roles: null, viewAs: false, alerts: null }, kind);
   const isSecure = !accountsEnvironment().development;
   let database: Database | undefined;
+  let retention: Retention | undefined;
   return {
     name: 'portal',
     after: ['accounts'],
@@ -86,8 +89,18 @@ export function portal(options: PortalOptions = {}): Module {
         pages: [...site.resources, ...site.pages].map(({ name }) => name),
       });
     },
-    stop() {
+    start({ db, clock, log, users }) {
+      if (users === null) return;
+      retention = new Retention({
+        prune: () => removeExpired(db, clock.now()),
+        failed: (error) => log.warn({ err: error }, 'links to the portal that have ended could not be removed'),
+      });
+      retention.start();
+    },
+    async stop() {
+      await retention?.stop();
       if (database !== undefined) portalState.release(database);
+      [retention, database] = [undefined, undefined];
     },
   };
 }
@@ -133,6 +146,7 @@ function controllers(
     [`${prefix}/link`]: linkController(site, isSecure),
     [`${prefix}/api/overview`]: overviewController(site, login),
     [`${prefix}/api/pages`]: sectionsController(site, login),
+    [`${prefix}/api/tenants`]: tenantController(site, login),
     [`${prefix}/api/state`]: stateController(site, login),
     [`${prefix}/api/resources`]: resourceController(site, login),
     [`${prefix}/api/lists`]: listController(site, login),

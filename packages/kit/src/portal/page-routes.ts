@@ -23,7 +23,10 @@ export interface PageRoutes {
  * The mounted operations of a page's resource, of the first controller that serves it to its owners; null where the app has none. Operations that are
  * not in the API's document are not shown either.
  */
-export function routesOf(app: App, { resource, below, collection }: PortalPage): PageRoutes | null {
+export function routesOf(
+  app: App,
+  { resource, below, collection }: Pick<PortalPage, 'resource' | 'below' | 'collection'>,
+): PageRoutes | null {
   for (const controller of app.controllers) {
     const mounted = mountedResourceOf(controller);
     if (mounted?.resource.name !== resource || mounted.options.audience !== undefined) continue;

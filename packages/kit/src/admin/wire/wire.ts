@@ -6,6 +6,7 @@
 //   …      api/account/…                              the routes of AccountController, for the user's own account, where `account` is true
 //   POST   api/logout                                 → 204
 //   GET    api/session                                → AdminSession; 403 staff_only carries `csrf_token`, to log out with
+//   GET    api/tenants                                → PortalTenantChoice; POST …/tenants/:id/choose → 204. Only in the portal
 //   GET    api/state                                  → AdminSiteState, every few seconds: whether server, databases and workers work
 //   GET    api/overview?range=24h                     → AdminOverviewAnswer
 //   GET    api/pages/:name                            → AdminSectionsAnswer; only in the portal
@@ -74,6 +75,13 @@ export interface AdminSession {
     /** Pages that are not lists. */
     readonly pages?: readonly AdminPageShape[];
   };
+}
+
+/** The tenants that the person may work in; none where there is nothing to choose. */
+export interface PortalTenantChoice {
+  /** The id of the one that the pages are about; null: none is chosen. */
+  readonly current: string | null;
+  readonly items: AdminChoices['items'];
 }
 
 /** A page that is not a list. */

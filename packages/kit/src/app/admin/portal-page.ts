@@ -145,12 +145,24 @@ export interface PortalBorrowedAction extends PortalAction {
   body(item: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): object;
 }
 
+/** Where people who have several tenants choose the one that they work in. */
+export interface PortalTenants {
+  /** The name of the CRUD resource that lists them. */
+  readonly resource: string;
+  /** The field that people call one by. */
+  readonly title: string;
+  /** The last part of the path of the operation that chooses one: `choose`. */
+  readonly choose: string;
+}
+
 /** What the portal shows for a module. */
 export interface PortalDeclaration {
   /** In the order of the menu. */
   readonly pages: readonly PortalPage[];
   /** Pages that are not lists. */
   readonly texts?: readonly PortalText[];
+  /** The operations behind the choice of a tenant. */
+  readonly tenants?: PortalTenants;
 }
 
 export interface PortalText extends AdminPageShape {

@@ -1,4 +1,4 @@
-import type { PortalDeclaration } from '../admin/portal-page.ts';
+import type { PortalDeclaration, PortalTenants } from '../admin/portal-page.ts';
 import type { Authenticator } from '../../auth/request/authenticator.ts';
 import { userDirectory } from '../../auth/people/user-directory-rule.ts';
 import type { Registration } from '../../di/registration.ts';
@@ -127,7 +127,11 @@ export const moduleRules: OptionRules<Module> = {
   healthChecks: recordOf(aFunction),
   mount: rule('controllers by prefix: { "/billing": BillingController }', (value) => isMembers(value) || typeof value === 'function'),
   admin: declaration,
-  portal: objectOf<PortalDeclaration>({ pages: required(aList), texts: aList }),
+  portal: objectOf<PortalDeclaration>({
+    pages: required(aList),
+    texts: aList,
+    tenants: objectOf<PortalTenants>({ resource: required(filledText), title: required(filledText), choose: required(filledText) }),
+  }),
   metrics: aFunction,
   monitor: aFunction,
   provides: aFunction,

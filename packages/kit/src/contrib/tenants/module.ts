@@ -16,6 +16,7 @@ import { initial } from './migrations/0001_initial.ts';
 import { suspension } from './migrations/0002_suspension.ts';
 import { exports } from './migrations/0003_exports.ts';
 import { tenantExportParts, tenantExports, tenantInvitations, tenantMembers, tenants as tenantModel } from './models.ts';
+import { tenantsPortal } from './portal.ts';
 import { readTenantsOptions, type TenantsOptions } from './options.ts';
 import { tenantDirectory } from './serve/directory.ts';
 import { tenantRoutes } from './serve/page-routes.ts';
@@ -45,6 +46,7 @@ export function tenants(options: TenantsOptions = {}): Module {
     errors: tenantErrors,
     commands: [tenantCommand],
     admin: tenantsAdmin(settings.roles),
+    portal: tenantsPortal,
     // Mail is sent by a job, so that none is lost and none is sent for what was rolled back.
     ...(settings.mail === null ? {} : { requires: ['jobs'] }),
     jobs: [purgeJob, exportJob, ...(settings.mail === null ? [] : [sendInvitation])],

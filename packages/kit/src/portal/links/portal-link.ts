@@ -23,7 +23,6 @@ import {
   wholeNumber,
 } from '../../options/value-rule.ts';
 import { portalLinks } from '../models.ts';
-import { removeExpired } from './rows.ts';
 import { portalState, type PortalState } from './state.ts';
 
 /** Who makes a link or ends it, and in which request: for the audit entry. */
@@ -98,7 +97,6 @@ export async function portalLink(db: Db, link: NewPortalLink): Promise<PortalLin
     const owner = await state.users.findById(tx, typeof user === 'string' ? user : user.id);
     if (owner === null || !owner.is_active) throw coreErrors.not_found({ detail: 'There is no active user with this id.' });
     const tenant_id = await tenantOfLink(tx, state, owner, tenant ?? null);
-    await removeExpired(tx, now);
     await insert(tx, portalLinks, {
       id,
       user_id: owner.id,

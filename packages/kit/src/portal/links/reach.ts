@@ -1,4 +1,4 @@
-import type { CalledRoute } from '../../auth/request/authenticator.ts';
+import type { Authenticator, CalledRoute } from '../../auth/request/authenticator.ts';
 import { safeMethods } from '../../permissions/built-ins.ts';
 
 /** What the link of a session says. */
@@ -14,17 +14,19 @@ export interface CallingPage {
   readonly operations: readonly CalledRoute[];
 }
 
-/** Keys are no people. */
-const OF_PROGRAMS: ReadonlySet<string> = new Set(['api_key', 'api_key_bearer']);
+/** The credentials of an app, as far as it is known which of them are of people. */
+export interface AppCredentials {
+  readonly authenticators: readonly Pick<Authenticator, 'name' | 'issuers' | 'callsRoute'>[];
+  /** Those of the login of the app; null where people log in elsewhere. */
+  readonly login: readonly string[] | null;
+}
 
 /** The operations that sessions of links reach: those of the pages that they show, as far as people may call them. No other one, in any app. */
 export class LinkReach {
   readonly #pages = new Map<CalledRoute, Set<string>>();
 
-  /** `login`: the authenticators of the login of the app; null where people log in elsewhere. */
-  fill(pages: readonly CallingPage[], login: readonly string[] | null): void {
-    const isForPeople = ({ authenticators }: CalledRoute) =>
-      authenticators.some(({ name }) => (login === null ? !OF_PROGRAMS.has(name) : login.includes(name)));
+  learn(pages: readonly CallingPage[], app: AppCredentials): void {
+    const isForPeople = forPeople(app);
     for (const { page, operations } of pages)
       for (const route of operations.filter(isForPeople)) {
         const names = this.#pages.get(route) ?? new Set();
@@ -38,4 +40,17 @@ export class LinkReach {
     if (names === undefined || scope === undefined || (!scope.manage && !safeMethods.has(route.method))) return false;
     return scope.pages.length === 0 || scope.pages.some((page) => names.has(page));
   }
+}
+
+/**
+ * Whether people may call an operation. Where the app has a login: the operation accepts it. Where people log in elsewhere: it accepts access tokens of
+ * an authorization server, or every credential of the app; what names others in `auth` is for those alone, as nobody knows that they are of people.
+ */
+function forPeople({ authenticators, login }: AppCredentials): (route: CalledRoute) => boolean {
+  const ofPeople = login ?? authenticators.filter(({ issuers }) => issuers !== undefined).map(({ name }) => name);
+  const all = authenticators.filter(({ callsRoute }) => callsRoute === undefined).map(({ name }) => name);
+  return (route) => {
+    const accepted = new Set(route.authenticators.map(({ name }) => name));
+    return ofPeople.some((name) => accepted.has(name)) || (login === null && all.every((name) => accepted.has(name)));
+  };
 }

@@ -29,11 +29,16 @@ export async function removeSession(db: Db, digest: string): Promise<void> {
   await db.execute('delete from portal_links where session_digest = $1', [digest]);
 }
 
-export async function removeExpired(db: Db, now: Date): Promise<void> {
-  await db.execute(
-    `delete from portal_links where id in (select id from portal_links where expires_at <= $1 limit 1000${skipLocked(db)})`,
+/** Rows that one statement removes. */
+const BATCH = 1000;
+
+/** Removes one batch of links and sessions that have ended. Returns how many. */
+export async function removeExpired(db: Db, now: Date): Promise<number> {
+  const { count } = await db.execute(
+    `delete from portal_links where id in (select id from portal_links where expires_at <= $1 order by expires_at limit ${BATCH}${skipLocked(db)})`,
     [now],
   );
+  return count;
 }
 
 /** Links and sessions of a user; with a tenant those for it alone. */
