@@ -1,22 +1,23 @@
-import { Skeleton, Stack, Text } from '@mantine/core';
-import { lazy, Suspense } from 'react';
-import { SecretProvider } from './actions/secret-dialog.tsx';
+import { Stack, Text } from '@mantine/core';
+import { SecretProvider } from './actions/secret-provider.tsx';
 import { CrashGuard } from './feedback/crash-guard.tsx';
+import { Late } from './feedback/late.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import type { Place } from './routing/location.ts';
 import { useLocation } from './routing/use-location.ts';
 import { SessionGate, useSession } from './session/session-gate.tsx';
 import { PageTitle } from './shell/page-title.tsx';
 import { Shell } from './shell/shell.tsx';
+import { later } from './later.ts';
 
 // The first load is for the login and the overview; the grid and the forms come when they are asked for.
-const ListPage = lazy(async () => ({ default: (await import('./list/list-page.tsx')).ListPage }));
-const CreatePage = lazy(async () => ({ default: (await import('./record/create-page.tsx')).CreatePage }));
-const ImportPage = lazy(async () => ({ default: (await import('./record/import-page.tsx')).ImportPage }));
-const EditPage = lazy(async () => ({ default: (await import('./record/edit-page.tsx')).EditPage }));
-const AccountPage = lazy(async () => ({ default: (await import('./account/account-page.tsx')).AccountPage }));
-const SectionsPage = lazy(async () => ({ default: (await import('./record/sections-page.tsx')).SectionsPage }));
-const RecordPage = lazy(async () => ({ default: (await import('./record/record-page.tsx')).RecordPage }));
+const ListPage = later(async () => (await import('./list/list-page.tsx')).ListPage);
+const CreatePage = later(async () => (await import('./record/create-page.tsx')).CreatePage);
+const ImportPage = later(async () => (await import('./record/import-page.tsx')).ImportPage);
+const EditPage = later(async () => (await import('./record/edit-page.tsx')).EditPage);
+const AccountPage = later(async () => (await import('./account/account-page.tsx')).AccountPage);
+const SectionsPage = later(async () => (await import('./record/sections-page.tsx')).SectionsPage);
+const RecordPage = later(async () => (await import('./record/record-page.tsx')).RecordPage);
 
 export function App() {
   return (
@@ -34,9 +35,9 @@ function Page() {
   const { place } = useLocation();
   return (
     <CrashGuard key={keyOf(place)}>
-      <Suspense fallback={<Skeleton height={320} />}>
+      <Late>
         <Screen place={place} />
-      </Suspense>
+      </Late>
     </CrashGuard>
   );
 }

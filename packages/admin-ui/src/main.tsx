@@ -1,17 +1,18 @@
-import '@mantine/core/styles.css';
-import '@mantine/notifications/styles.css';
+import './first-styles.ts';
 import './global.css';
 import { localStorageColorSchemeManager, MantineProvider } from '@mantine/core';
-import { Notifications } from '@mantine/notifications';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { setNonce } from 'get-nonce';
-import { lazy, Suspense } from 'react';
 import { createRoot } from 'react-dom/client';
 import { toFault } from './api/fault.ts';
 import { App } from './app.tsx';
+import { CrashGuard } from './feedback/crash-guard.tsx';
+import { Late } from './feedback/late.tsx';
+import { Messages } from './feedback/messages.tsx';
 import { isFramed } from './frame/host.ts';
 import { takeLink } from './session/take-link.ts';
 import { cssVariables, theme } from './theme.ts';
+import { later } from './later.ts';
 
 /** Style elements that script makes need the page's nonce: the component kit's own, and its scroll lock's. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '';
@@ -31,7 +32,7 @@ const queries = new QueryClient({
   },
 });
 
-const LinkPage = lazy(async () => ({ default: (await import('./session/link-page.tsx')).LinkPage }));
+const LinkPage = later(async () => (await import('./session/link-page.tsx')).LinkPage);
 /** Taken out of the address before anything else runs: it must not stay in the history. */
 const link = takeLink();
 
@@ -51,15 +52,16 @@ if (root !== null) {
       getStyleNonce={() => nonce}
     >
       <QueryClientProvider client={queries}>
-        {/* Below dialogs (200): a message never covers what is being asked. */}
-        <Notifications position="bottom-right" limit={1} zIndex={150} />
-        {link === null ? (
-          <App />
-        ) : (
-          <Suspense>
-            <LinkPage {...link} />
-          </Suspense>
-        )}
+        <Messages />
+        <CrashGuard>
+          {link === null ? (
+            <App />
+          ) : (
+            <Late>
+              <LinkPage {...link} />
+            </Late>
+          )}
+        </CrashGuard>
       </QueryClientProvider>
     </MantineProvider>,
   );

@@ -17,7 +17,7 @@ import { Prose } from '../values/prose.tsx';
 import { ChosenFields } from './chosen-fields.tsx';
 import { Preview } from './preview.tsx';
 import { runBatches, type BatchProgress } from './run-batches.ts';
-import { useShowSecret } from './secret-dialog.tsx';
+import { useShowSecret } from './secret-provider.tsx';
 import { TitleList } from './title-list.tsx';
 
 /** What an action affects: by id, with what people call it. */

@@ -1,32 +1,12 @@
 import { Button, Group, Modal, Stack, Text, Textarea } from '@mantine/core';
-import { createContext, useCallback, useContext, useMemo, useRef, useState, type ReactNode } from 'react';
+import { useRef, useState } from 'react';
 import type { AdminSecret } from '../api/shapes.ts';
 import { copyText } from '../feedback/copy-text.ts';
 import { Notice } from '../feedback/notice.tsx';
 import { Icon } from '../icons/icon.tsx';
 import { Prose } from '../values/prose.tsx';
 
-type ShowSecret = (secret: AdminSecret) => void;
-
-const SecretContext = createContext<ShowSecret>(() => {});
-
-/** Shows a secret once. It lives in this component's state alone, and is gone from there when the dialog closes. */
-export function useShowSecret(): ShowSecret {
-  return useContext(SecretContext);
-}
-
-export function SecretProvider({ children }: { readonly children: ReactNode }) {
-  const [secret, setSecret] = useState<AdminSecret | null>(null);
-  const show = useCallback<ShowSecret>((next) => setSecret(next), []);
-  return (
-    <SecretContext value={useMemo(() => show, [show])}>
-      {children}
-      {secret !== null && <SecretDialog secret={secret} onClose={() => setSecret(null)} />}
-    </SecretContext>
-  );
-}
-
-function SecretDialog({ secret, onClose }: { readonly secret: AdminSecret; readonly onClose: () => void }) {
+export function SecretDialog({ secret, onClose }: { readonly secret: AdminSecret; readonly onClose: () => void }) {
   const [said, setSaid] = useState<string | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   const copy = async (): Promise<void> => {

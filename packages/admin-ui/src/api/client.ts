@@ -19,6 +19,7 @@ import type {
   AdminSession,
   AdminSiteState,
   AdminView,
+  PortalTenantChoice,
 } from './shapes.ts';
 
 /** Below the page's own address, wherever a proxy put it; the fragment never counts. */
@@ -307,6 +308,15 @@ export async function openLink(token: string, framed: boolean): Promise<void> {
   const opened = await request<{ token: string | null }>('../link', { method: 'POST', body: { token, framed } });
   logins += 1;
   frameSession = opened.token;
+}
+
+/** The tenants that the person may work in, and the one of now. */
+export function readTenants(signal?: AbortSignal): Promise<PortalTenantChoice> {
+  return request('tenants', { signal });
+}
+
+export async function chooseTenant(id: string): Promise<void> {
+  await request(`tenants/${encodeURIComponent(id)}/choose`, { method: 'POST' });
 }
 
 export async function logOut(): Promise<void> {

@@ -47,6 +47,7 @@ export type {
   AdminSiteState,
   AdminStatePart,
   AdminView,
+  PortalTenantChoice,
 } from '../../../kit/src/admin/wire/wire.ts';
 export { ADMIN_COUNT_MAX } from '../../../kit/src/app/admin/shapes.ts';
 export { adminFilterNames } from '../../../kit/src/app/admin/filter-names.ts';

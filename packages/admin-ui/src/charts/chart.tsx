@@ -1,4 +1,5 @@
-import { Button, Table, Text } from '@mantine/core';
+import { Button, Text } from '@mantine/core';
+import { Table } from '../values/table.tsx';
 import { useElementSize } from '@mantine/hooks';
 import { useId, useState, type KeyboardEvent, type PointerEvent } from 'react';
 import type { AdminChart } from '../api/shapes.ts';
@@ -192,7 +193,7 @@ function Tip({ chart, look, at }: { readonly chart: AdminChart; readonly look: r
 function Numbers({ chart }: { readonly chart: AdminChart }) {
   return (
     <div className={css['table']} tabIndex={0} role="region" aria-label={`${chart.title}, as a table`}>
-      <Table fz="xs" verticalSpacing={2}>
+      <Table>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>From</Table.Th>

@@ -1,7 +1,10 @@
 import { Group, SegmentedControl } from '@mantine/core';
 import { useState } from 'react';
 import type { AdminRange } from '../api/shapes.ts';
-import { RangeForm } from './range-form.tsx';
+import { later } from '../later.ts';
+import { Late } from '../feedback/late.tsx';
+
+const RangeForm = later(async () => (await import('./range-form.tsx')).RangeForm);
 
 const RANGES: readonly { value: AdminRange; label: string }[] = [
   { value: '1h', label: '1 hour' },
@@ -48,14 +51,16 @@ export function RangeControl({ range, onChange }: RangeControlProps) {
         />
       </Group>
       {(isChoosing || chosen !== null) && (
-        <RangeForm
-          key={chosen ?? ''}
-          ends={chosen === null ? NO_ENDS : (chosen.split('/') as [string, string])}
-          onChoose={(from, to) => {
-            setChoosing(false);
-            onChange(`${from}/${to}`);
-          }}
-        />
+        <Late height={36}>
+          <RangeForm
+            key={chosen ?? ''}
+            ends={chosen === null ? NO_ENDS : (chosen.split('/') as [string, string])}
+            onChoose={(from, to) => {
+              setChoosing(false);
+              onChange(`${from}/${to}`);
+            }}
+          />
+        </Late>
       )}
     </>
   );

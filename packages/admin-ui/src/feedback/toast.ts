@@ -1,4 +1,3 @@
-import { notifications } from '@mantine/notifications';
 import { createElement, type ReactNode } from 'react';
 import { explain, isSessionLost, titleOf, toFault } from '../api/fault.ts';
 import { withLocalTimes } from '../values/format.ts';
@@ -6,6 +5,16 @@ import { UndoMessage } from './undo-message.tsx';
 
 /** One message at a time: the newest replaces the one before. Each has its own id, because the timer of an id is not started again. */
 let shown = 0;
+const listeners = new Set<() => void>();
+
+/** How many messages there were. */
+export const saidCount = (): number => shown;
+
+export function onSaid(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
 const idOf = (number: number): string => `message-${number}`;
 
 export interface Undo {
@@ -18,7 +27,7 @@ export function sayDone(message: string, undo?: Undo): void {
   const text = withLocalTimes(message);
   show({
     title: null,
-    message: undo === undefined ? text : createElement(UndoMessage, { text, undo, onDone: () => notifications.hide(idOf(shown)) }),
+    message: undo === undefined ? text : createElement(UndoMessage, { text, undo, onDone: () => void hide(shown) }),
     color: 'accent',
     autoClose: undo === undefined ? 6000 : 15_000,
   });
@@ -38,7 +47,22 @@ function show(message: {
   readonly color: string;
   readonly autoClose: number | false;
 }): void {
-  notifications.hide(idOf(shown));
-  shown += 1;
-  notifications.show({ id: idOf(shown), withBorder: true, closeButtonProps: { 'aria-label': 'Close the message' }, ...message });
+  const before = shown;
+  const id = (shown += 1);
+  for (const listener of listeners) listener();
+  void put(before, { id: idOf(id), withBorder: true, closeButtonProps: { 'aria-label': 'Close the message' }, ...message });
+}
+
+const load = () => import('./late-messages.ts');
+
+async function hide(number: number): Promise<void> {
+  (await load()).notifications.hide(idOf(number));
+}
+
+async function put(before: number, message: Parameters<Awaited<ReturnType<typeof load>>['notifications']['show']>[0]): Promise<void> {
+  const loaded = await load().catch(() => null);
+  if (loaded === null) return;
+  const { notifications } = loaded;
+  notifications.hide(idOf(before));
+  notifications.show(message);
 }

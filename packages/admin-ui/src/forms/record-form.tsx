@@ -1,5 +1,5 @@
 import { Button, Group, Stack } from '@mantine/core';
-import { lazy, Suspense, useEffect, useRef, useState, type FormEvent } from 'react';
+import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { useOverdue } from '../api/connection.ts';
 import { ApiFault, isUnsettled, toFault } from '../api/fault.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
@@ -11,8 +11,10 @@ import { Field, fieldId } from './field.tsx';
 import { toInputs, toSubmission, type InputValue, type InputValues } from './form-values.ts';
 import css from './forms.module.css';
 import type { Conflict, FormSource } from './form-source.ts';
+import { later } from '../later.ts';
+import { LateOver } from '../feedback/late.tsx';
 
-const MergeDialog = lazy(async () => ({ default: (await import('./merge-dialog.tsx')).MergeDialog }));
+const MergeDialog = later(async () => (await import('./merge-dialog.tsx')).MergeDialog);
 
 interface RecordFormProps {
   readonly form: FormSource;
@@ -183,7 +185,7 @@ export function RecordForm({ form, titles = {}, submitLabel, draft, onSubmit, on
         </Group>
       </Stack>
       {conflict !== null && (
-        <Suspense>
+        <LateOver>
           <MergeDialog
             conflict={conflict}
             before={before}
@@ -192,7 +194,7 @@ export function RecordForm({ form, titles = {}, submitLabel, draft, onSubmit, on
             onMerge={(resolved) => merge(resolved, conflict)}
             onClose={() => setConflict(null)}
           />
-        </Suspense>
+        </LateOver>
       )}
     </form>
   );

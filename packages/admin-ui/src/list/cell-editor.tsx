@@ -11,7 +11,7 @@ import { RecordForm } from '../forms/record-form.tsx';
 import { changesIn } from '../record/changed-elsewhere.tsx';
 import { releaseGuard } from '../routing/leave-guard.ts';
 
-interface CellEditorProps {
+export interface CellEditorProps {
   /** The name of the list. */
   readonly resource: string;
   readonly row: Pick<AdminRow, 'id' | 'title'>;

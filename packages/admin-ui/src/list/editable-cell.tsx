@@ -1,10 +1,11 @@
-import { Popover } from '@mantine/core';
-import { lazy, Suspense, type ReactNode } from 'react';
+import { type ReactNode } from 'react';
 import type { AdminRow } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
+import { later } from '../later.ts';
 import css from './list.module.css';
+import { LateOver } from '../feedback/late.tsx';
 
-const CellEditor = lazy(async () => ({ default: (await import('./cell-editor.tsx')).CellEditor }));
+const CellDialog = later(async () => (await import('./cell-dialog.tsx')).CellDialog);
 
 interface EditableCellProps {
   readonly resource: string;
@@ -20,33 +21,16 @@ interface EditableCellProps {
 /** A value with a button to change it where it stands. The keyboard has F2 on the name of the row: a stop at each cell would be in everybody's way. */
 export function EditableCell({ resource, row, label, editing, onEdit, onClose, children }: EditableCellProps) {
   return (
-    <Popover
-      opened={editing !== null}
-      onChange={(isOpen) => (isOpen ? undefined : onClose())}
-      // The cell is no button of its own, so it has no roles of one.
-      withRoles={false}
-      closeOnClickOutside={false}
-      zIndex={150}
-      position="bottom-start"
-      withinPortal
-      shadow="md"
-      width={320}
-    >
-      <Popover.Target>
-        <span className={css['editable']}>
-          {children}
-          <button type="button" tabIndex={-1} className={css['cellEdit']} aria-label={`Edit ${label} of ${row.title}`} onClick={onEdit}>
-            <Icon name="edit" size={14} />
-          </button>
-        </span>
-      </Popover.Target>
-      <Popover.Dropdown role="dialog" aria-label={`Edit ${row.title}`}>
-        {editing !== null && (
-          <Suspense>
-            <CellEditor resource={resource} row={row} names={editing} onClose={onClose} />
-          </Suspense>
-        )}
-      </Popover.Dropdown>
-    </Popover>
+    <span className={css['editable']}>
+      {children}
+      <button type="button" tabIndex={-1} className={css['cellEdit']} aria-label={`Edit ${label} of ${row.title}`} onClick={onEdit}>
+        <Icon name="edit" size={14} />
+      </button>
+      {editing !== null && (
+        <LateOver>
+          <CellDialog resource={resource} row={row} names={editing} onClose={onClose} />
+        </LateOver>
+      )}
+    </span>
   );
 }

@@ -1,4 +1,5 @@
-import { Table, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
+import { Table } from '../values/table.tsx';
 import type { AdminFieldChange, AdminValue } from '../api/shapes.ts';
 import type { ReactNode } from 'react';
 import { plain, Value } from '../values/value.tsx';
@@ -26,7 +27,7 @@ export function Changes({
     );
   return (
     <div className={css['scroll']} tabIndex={0} role="region" aria-label={label}>
-      <Table verticalSpacing={6} fz="sm" className={`${css['changes'] ?? ''} ${css['stacked'] ?? ''}`}>
+      <Table className={`${css['changes'] ?? ''} ${css['stacked'] ?? ''}`}>
         <Table.Thead>
           <Table.Tr>
             <Table.Th w="22%">Field</Table.Th>

@@ -1,6 +1,6 @@
 import { Stack } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useShowSecret } from '../actions/secret-dialog.tsx';
+import { useShowSecret } from '../actions/secret-provider.tsx';
 import { createRecord } from '../api/client.ts';
 import type { AdminResourceShape } from '../api/shapes.ts';
 import { Notice } from '../feedback/notice.tsx';

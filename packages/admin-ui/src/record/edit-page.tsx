@@ -1,6 +1,6 @@
 import { Skeleton, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useShowSecret } from '../actions/secret-dialog.tsx';
+import { useShowSecret } from '../actions/secret-provider.tsx';
 import { readRecord, updateRecord } from '../api/client.ts';
 import type { AdminRecord, AdminResourceShape } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';

@@ -1,15 +1,17 @@
-import { ActionIcon, Anchor, Group, Table, Text } from '@mantine/core';
-import { Fragment, lazy, Suspense, useState, type ReactNode } from 'react';
+import { ActionIcon, Anchor, Group, Text } from '@mantine/core';
+import { Table } from '../values/table.tsx';
+import { Fragment, Suspense, useState, type ReactNode } from 'react';
 import type { AdminSection } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
 import { EditableCell } from '../list/editable-cell.tsx';
 import { listHash } from '../routing/location.ts';
 import { Value } from '../values/value.tsx';
 import css from './record.module.css';
+import { later } from '../later.ts';
 
 // Forms are not part of the first load: the tables of the overview have none.
-const AddRecord = lazy(async () => ({ default: (await import('./section-changes.tsx')).AddRecord }));
-const RemoveRecord = lazy(async () => ({ default: (await import('./section-changes.tsx')).RemoveRecord }));
+const AddRecord = later(async () => (await import('./section-changes.tsx')).AddRecord);
+const RemoveRecord = later(async () => (await import('./section-changes.tsx')).RemoveRecord);
 
 type TableSection = Extract<AdminSection, { kind: 'table' }>;
 
@@ -56,7 +58,7 @@ export function SectionTable({ section, level, renderDetail }: SectionTableProps
         </Text>
       ) : (
         <div className={css['scroll']} tabIndex={0} role="region" aria-label={section.title}>
-          <Table verticalSpacing={6} fz="sm" className={css['stacked'] ?? ''}>
+          <Table className={css['stacked'] ?? ''}>
             <Table.Thead>
               <Table.Tr>
                 {canOpen && (

@@ -1,5 +1,5 @@
 import { Anchor, Group, Text } from '@mantine/core';
-import { lazy, Suspense, use } from 'react';
+import { use } from 'react';
 import type { AdminCellKind, AdminFieldChange, AdminSection } from '../api/shapes.ts';
 import { Chart } from '../charts/chart.tsx';
 import { CopyButton } from '../feedback/copy-button.tsx';
@@ -12,8 +12,10 @@ import { ChangedFacts } from './changed-facts.ts';
 import { Changes } from './changes.tsx';
 import { SectionTable } from './section-table.tsx';
 import { Timeline } from './timeline.tsx';
+import { later } from '../later.ts';
+import { Late } from '../feedback/late.tsx';
 
-const SignatureCheck = lazy(async () => ({ default: (await import('./signature-check.tsx')).SignatureCheck }));
+const SignatureCheck = later(async () => (await import('./signature-check.tsx')).SignatureCheck);
 
 type Level = 2 | 3 | 4;
 
@@ -137,9 +139,9 @@ export function SectionBody({
       return (
         <section>
           <SectionTitle text={section.title} level={level} />
-          <Suspense>
+          <Late height={200}>
             <SignatureCheck />
-          </Suspense>
+          </Late>
         </section>
       );
     default:

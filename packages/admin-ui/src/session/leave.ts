@@ -1,10 +1,10 @@
 import { sayFailed } from '../feedback/toast.ts';
 import { forgetDrafts } from '../forms/drafts.ts';
 
-/** Ends the session and the page with it: whatever was in memory is gone. */
-export async function leave(logOut: () => Promise<void>): Promise<void> {
+/** Ends the session, or what it is for, and the page with it: whatever was in memory is gone. */
+export async function leave(end: () => Promise<void>): Promise<void> {
   try {
-    await logOut();
+    await end();
   } catch (error) {
     sayFailed(error);
     return;

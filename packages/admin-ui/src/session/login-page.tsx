@@ -1,6 +1,6 @@
 import { Anchor, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
 import { readLogin } from '../api/client.ts';
 import type { AdminSession } from '../api/shapes.ts';
 import { LOGIN, LoginEntry } from './login-entry.tsx';
@@ -8,8 +8,10 @@ import { FramedEntry } from '../frame/framed-entry.tsx';
 import { isFramed } from '../frame/host.ts';
 import css from './session.module.css';
 import { siteTitle, useTabTitle } from './tab-title.ts';
+import { later } from '../later.ts';
+import { Late } from '../feedback/late.tsx';
 
-const ResetForm = lazy(async () => ({ default: (await import('./reset-form.tsx')).ResetForm }));
+const ResetForm = later(async () => (await import('./reset-form.tsx')).ResetForm);
 
 export function LoginPage({ onEntered, onSetup }: { readonly onEntered: (session: AdminSession) => void; readonly onSetup: () => void }) {
   const [forgotten, setForgotten] = useState(false);
@@ -34,9 +36,9 @@ export function LoginPage({ onEntered, onSetup }: { readonly onEntered: (session
                 : 'Log in with your staff account.'}
         </Text>
         {forgotten ? (
-          <Suspense>
+          <Late height={120}>
             <ResetForm onDone={() => setForgotten(false)} />
-          </Suspense>
+          </Late>
         ) : (
           !byLink && <LoginEntry onEntered={onEntered} onSetup={onSetup} />
         )}

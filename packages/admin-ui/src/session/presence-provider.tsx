@@ -1,8 +1,10 @@
-import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { watchPresence } from '../api/client.ts';
 import type { AdminLogin } from '../api/shapes.ts';
+import { later } from '../later.ts';
+import { LateOver } from '../feedback/late.tsx';
 
-const PresenceDialog = lazy(async () => ({ default: (await import('./presence-dialog.tsx')).PresenceDialog }));
+const PresenceDialog = later(async () => (await import('./presence-dialog.tsx')).PresenceDialog);
 
 /** Asks in place when the server wants to know that the person is still there; the request that it refused then goes out again. */
 export function PresenceProvider({ login, children }: { readonly login: AdminLogin | null; readonly children: ReactNode }) {
@@ -22,9 +24,9 @@ export function PresenceProvider({ login, children }: { readonly login: AdminLog
     <>
       {children}
       {answer !== null && (
-        <Suspense>
+        <LateOver>
           <PresenceDialog url={login?.account === false ? login.url : null} onClose={close} />
-        </Suspense>
+        </LateOver>
       )}
     </>
   );

@@ -1,17 +1,19 @@
-import { Center, Loader, Modal, Text } from '@mantine/core';
+import { Center, Loader } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { createContext, lazy, Suspense, useContext, useEffect, useState, type ReactNode } from 'react';
+import { createContext, Suspense, useContext, useEffect, useState, type ReactNode } from 'react';
 import { readSession, watchSession } from '../api/client.ts';
 import { toFault } from '../api/fault.ts';
 import type { AdminSession } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { LateOver } from '../feedback/late.tsx';
 import { forgetDrafts } from '../forms/drafts.ts';
-import { LoginEntry } from './login-entry.tsx';
-import { LoginPage } from './login-page.tsx';
 import { PresenceProvider } from './presence-provider.tsx';
-import { RefusedPage } from './refused-page.tsx';
+import { later } from '../later.ts';
 
-const SetupPage = lazy(async () => ({ default: (await import('./setup-page.tsx')).SetupPage }));
+const ExpiredDialog = later(async () => (await import('./expired-dialog.tsx')).ExpiredDialog);
+const LoginPage = later(async () => (await import('./login-page.tsx')).LoginPage);
+const RefusedPage = later(async () => (await import('./refused-page.tsx')).RefusedPage);
+const SetupPage = later(async () => (await import('./setup-page.tsx')).SetupPage);
 
 const SESSION = ['session'] as const;
 
@@ -61,21 +63,25 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   if (fault?.code === 'second_factor_required')
     return (
       <PresenceProvider login={null}>
-        <Suspense>
+        <Suspense fallback={<Waiting />}>
           <SetupPage onDone={readAgain} />
         </Suspense>
       </PresenceProvider>
     );
-  if (fault?.status === 403) return <RefusedPage onEntered={entered} onSetup={readAgain} />;
+  if (fault?.status === 403)
+    return (
+      <Suspense fallback={<Waiting />}>
+        <RefusedPage onEntered={entered} onSetup={readAgain} />
+      </Suspense>
+    );
   if (query.data === undefined) {
-    if (fault === null) {
+    if (fault === null) return <Waiting />;
+    if (fault.status === 401)
       return (
-        <Center mih="100vh">
-          <Loader aria-label="Loading" />
-        </Center>
+        <Suspense fallback={<Waiting />}>
+          <LoginPage onEntered={entered} onSetup={readAgain} />
+        </Suspense>
       );
-    }
-    if (fault.status === 401) return <LoginPage onEntered={entered} onSetup={readAgain} />;
     return (
       <Center mih="100vh" p="md">
         <FaultNotice error={fault} onRetry={() => void query.refetch()} />
@@ -85,21 +91,19 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   return (
     <SessionContext value={query.data}>
       <PresenceProvider login={query.data.site.login}>{children}</PresenceProvider>
-      <Modal
-        opened={expired || fault?.status === 401}
-        onClose={() => {}}
-        withCloseButton={false}
-        closeOnEscape={false}
-        closeOnClickOutside={false}
-        title="Your session has ended"
-        centered
-        zIndex={500}
-      >
-        <Text size="sm" mb="md">
-          Log in again to continue.
-        </Text>
-        <LoginEntry login={query.data.user.username} onEntered={entered} onSetup={readAgain} />
-      </Modal>
+      {(expired || fault?.status === 401) && (
+        <LateOver>
+          <ExpiredDialog login={query.data.user.username} onEntered={entered} onSetup={readAgain} />
+        </LateOver>
+      )}
     </SessionContext>
+  );
+}
+
+function Waiting() {
+  return (
+    <Center mih="100vh">
+      <Loader aria-label="Loading" />
+    </Center>
   );
 }

@@ -1,5 +1,6 @@
-import { Button, Group, Modal, Text } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
 import { useLeaveQuestion } from '../routing/leave-guard.ts';
+import { Modal } from '../feedback/modal.tsx';
 
 /** Asked when a form with unsaved changes is left. */
 export function LeaveDialog() {

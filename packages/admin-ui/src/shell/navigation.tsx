@@ -4,6 +4,7 @@ import { hashOf } from '../routing/location.ts';
 import { useLocation } from '../routing/use-location.ts';
 import { useSession } from '../session/session-gate.tsx';
 import css from './shell.module.css';
+import { TenantSwitch } from './tenant-switch.tsx';
 
 export function Navigation() {
   const { site } = useSession();
@@ -11,6 +12,7 @@ export function Navigation() {
   const current = 'resource' in place ? place.resource : null;
   return (
     <>
+      {site.login.site === 'portal' && !site.login.portal?.by_link && <TenantSwitch />}
       <ul className={css['list']}>
         <Item href={hashOf({ page: 'overview' })} icon="overview" label="Overview" isCurrent={place.page === 'overview'} />
       </ul>

@@ -1,4 +1,5 @@
-import { ActionIcon, Tooltip, useMantineColorScheme, type MantineColorScheme } from '@mantine/core';
+import { ActionIcon, useMantineColorScheme, type MantineColorScheme } from '@mantine/core';
+import { Hint } from '../feedback/hint.tsx';
 import { Icon, type IconName } from '../icons/icon.tsx';
 
 const NEXT: Record<MantineColorScheme, MantineColorScheme> = { auto: 'light', light: 'dark', dark: 'auto' };
@@ -9,10 +10,10 @@ export function SchemeSwitch() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const label = `Colours: ${NAMES[colorScheme]}. Change to ${NAMES[NEXT[colorScheme]]}`;
   return (
-    <Tooltip label={label} withArrow>
+    <Hint label={label}>
       <ActionIcon variant="subtle" color="gray" c="dimmed" size="lg" aria-label={label} onClick={() => setColorScheme(NEXT[colorScheme])}>
         <Icon name={ICONS[colorScheme]} />
       </ActionIcon>
-    </Tooltip>
+    </Hint>
   );
 }

@@ -1,7 +1,8 @@
-import { AppShell, Burger } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { ActionIcon } from '@mantine/core';
 import { useEffect, useRef, useState, type MouseEvent, type ReactNode } from 'react';
 import type { AdminTone } from '../api/shapes.ts';
+import { Icon } from '../icons/icon.tsx';
+import { loadTheRest } from '../later.ts';
 import { useLocation } from '../routing/use-location.ts';
 import { useSession } from '../session/session-gate.tsx';
 import { FramedShell } from '../frame/framed-shell.tsx';
@@ -15,8 +16,14 @@ import { StateBar } from './state-bar.tsx';
 import { UserMenu } from './user-menu.tsx';
 import { ViewBanner } from './view-banner.tsx';
 
+const REST_AFTER_MS = 1000;
+
 /** In a frame of another page there is the page alone, with the way to the others. */
 export function Shell({ children }: { readonly children: ReactNode }) {
+  useEffect(() => {
+    const timer = window.setTimeout(() => void loadTheRest(), REST_AFTER_MS);
+    return () => window.clearTimeout(timer);
+  }, []);
   return isFramed ? <FramedShell>{children}</FramedShell> : <WholeShell>{children}</WholeShell>;
 }
 
@@ -24,12 +31,12 @@ export function Shell({ children }: { readonly children: ReactNode }) {
 function WholeShell({ children }: { readonly children: ReactNode }) {
   const { site } = useSession();
   const { place } = useLocation();
-  const [opened, { toggle, close }] = useDisclosure(false);
+  const [isOpen, setOpen] = useState(false);
   const main = useRef<HTMLElement>(null);
   const [tone, setTone] = useState<AdminTone>('good');
 
   // On phones the navigation covers the page: going somewhere closes it.
-  useEffect(() => close(), [place, close]);
+  useEffect(() => setOpen(false), [place]);
 
   const skip = (event: MouseEvent): void => {
     event.preventDefault();
@@ -37,18 +44,23 @@ function WholeShell({ children }: { readonly children: ReactNode }) {
   };
 
   return (
-    <AppShell header={{ height: 56 }} navbar={{ width: 232, breakpoint: 'md', collapsed: { mobile: !opened } }} padding="md">
+    <div className={css['shell']} data-open={isOpen ? true : undefined}>
       <a href="#/" className={css['skip']} onClick={skip}>
         Skip to the content
       </a>
-      <AppShell.Header className={css['header']}>
-        <Burger
-          opened={opened}
-          onClick={toggle}
-          hiddenFrom="md"
-          size="sm"
-          aria-label={opened ? 'Close the navigation' : 'Open the navigation'}
-        />
+      <header className={css['header']}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          c="var(--mantine-color-text)"
+          size="lg"
+          className={css['burger']}
+          aria-expanded={isOpen}
+          aria-label={isOpen ? 'Close the navigation' : 'Open the navigation'}
+          onClick={() => setOpen(!isOpen)}
+        >
+          <Icon name={isOpen ? 'cross' : 'menu'} />
+        </ActionIcon>
         <a href="#/" className={css['brand']}>
           <img src={site.login.portal?.logo ?? './icon.svg'} alt="" />
           <span>{site.title}</span>
@@ -56,11 +68,11 @@ function WholeShell({ children }: { readonly children: ReactNode }) {
         <Palette />
         <SchemeSwitch />
         <UserMenu />
-      </AppShell.Header>
-      <AppShell.Navbar p="sm" className={css['navbar']} aria-label="Screens">
+      </header>
+      <nav className={css['navbar']} aria-label="Screens">
         <Navigation />
-      </AppShell.Navbar>
-      <AppShell.Main ref={main} tabIndex={-1} className={css['main']}>
+      </nav>
+      <main ref={main} tabIndex={-1} className={css['main']}>
         <div className={css['content']}>
           <StateBar onTone={setTone} />
           {site.view_as === true && <ViewBanner />}
@@ -68,7 +80,7 @@ function WholeShell({ children }: { readonly children: ReactNode }) {
           <div data-stale={tone === 'bad' ? true : undefined}>{children}</div>
         </div>
         <LeaveDialog />
-      </AppShell.Main>
-    </AppShell>
+      </main>
+    </div>
   );
 }

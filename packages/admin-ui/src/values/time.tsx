@@ -1,4 +1,4 @@
-import { Tooltip } from '@mantine/core';
+import { Hint } from '../feedback/hint.tsx';
 import { formatRelative, formatTime } from './format.ts';
 import { useNow } from './now.ts';
 import { useExactTimes } from './preferences.ts';
@@ -17,10 +17,10 @@ export function Time({ iso, whole = false }: { readonly iso: string; readonly wh
     );
   }
   return (
-    <Tooltip label={exact ? formatRelative(iso, now) : formatTime(iso)} withArrow>
+    <Hint label={exact ? formatRelative(iso, now) : formatTime(iso)}>
       <time dateTime={iso} className={css['time']}>
         {exact ? formatTime(iso) : formatRelative(iso, now)}
       </time>
-    </Tooltip>
+    </Hint>
   );
 }

@@ -1,4 +1,4 @@
-import { Tooltip } from '@mantine/core';
+import { Hint } from '../feedback/hint.tsx';
 import type { AdminState } from '../api/shapes.ts';
 import css from './values.module.css';
 
@@ -11,8 +11,8 @@ export function ToneBadge({ state }: { readonly state: AdminState }) {
   );
   if (state.hint === undefined) return badge;
   return (
-    <Tooltip label={state.hint} multiline maw={320} withArrow>
+    <Hint label={state.hint} multiline maw={320}>
       {badge}
-    </Tooltip>
+    </Hint>
   );
 }

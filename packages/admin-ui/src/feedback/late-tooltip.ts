@@ -1,0 +1,2 @@
+// What hints are made of, in a file of its own so that it comes with the first one.
+export { Tooltip } from '@mantine/core';
