@@ -1,9 +1,11 @@
-// `npm run screenshots`: the admin site's screens into docs/images/, from a shop whose data and clock are the same at every run.
+// `npm run screenshots`: the screens of the admin site and the developers' portal into docs/images/, from a shop whose data and clock are the same at every run.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium } from '../test/provision/chromium.ts';
 import { fill, NOW, OPENED, receivers } from '../packages/admin-ui/test/shop/fill.ts';
+import { fillRequests } from '../packages/admin-ui/test/shop/fill-requests.ts';
+import { PortalShop } from '../packages/admin-ui/test/shop/portal-shop.ts';
 import { PASSWORD, Shop, STAFF } from '../packages/admin-ui/test/shop/shop.ts';
 import { buildAdminSite } from './admin-site.ts';
 
@@ -85,39 +87,73 @@ const screens: readonly (readonly [string, (page: Page, shop: Shop) => Promise<v
   ],
 ];
 
+/** Of the portal, as a customer sees it. */
+const portalScreens: readonly (readonly [string, (page: Page, shop: Shop) => Promise<void>])[] = [
+  ['overview', (page, shop) => at(page, shop, '#/')],
+  ['keys', (page, shop) => at(page, shop, '#/api-keys')],
+  ['deliveries', (page, shop) => at(page, shop, '#/deliveries')],
+  ['requests', (page, shop) => at(page, shop, '#/requests')],
+  ['event-type', async (page, shop) => (await at(page, shop, '#/event-types'), firstRow(page))],
+];
+
 await buildAdminSite((line) => console.log(line));
 mkdirSync(folder, { recursive: true });
-let shop: Shop;
-shop = await Shop.open({ now: OPENED, transport: receivers(() => shop) });
-await fill(shop);
-const browser = await launchChromium();
-try {
-  for (const [look, options] of Object.entries(looks)) {
-    const context = await browser.newContext({ ...options, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' });
-    context.setDefaultTimeout(15_000);
-    const page = await context.newPage();
-    await page.clock.setFixedTime(NOW);
-    const take = async (name: string): Promise<void> => {
-      await page.waitForLoadState('networkidle');
-      // The pointer rests where nothing lights up, and what fades has faded.
-      await page.mouse.move(0, 0);
-      await page.waitForTimeout(400);
-      await page.screenshot({ path: join(folder, `admin-${name}-${look}.png`), animations: 'disabled', caret: 'hide' });
-    };
-    await page.goto(shop.address);
-    await page.getByLabel('User name or e-mail address').fill(STAFF);
-    await take('login');
-    await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
-    await page.getByRole('button', { name: 'Log in', exact: true }).click();
-    await page.getByRole('heading', { name: 'Bean & Leaf', level: 1 }).waitFor();
-    for (const [name, open] of screens) {
-      await open(page, shop);
-      await take(name);
-    }
-    await context.close();
-    console.log(`${look}: ${screens.length + 1} screens`);
+/** All screens of a site in one look. */
+async function picture(
+  { browser, shop, site, look }: { readonly browser: Browser; readonly shop: Shop; readonly site: string; readonly look: string },
+  user: string,
+  list: typeof screens,
+): Promise<void> {
+  const context = await browser.newContext({ ...looks[look], locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' });
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  await page.clock.setFixedTime(NOW);
+  const take = async (name: string): Promise<void> => {
+    await page.waitForLoadState('networkidle');
+    // The pointer rests where nothing lights up, and what fades has faded.
+    await page.mouse.move(0, 0);
+    await page.waitForTimeout(400);
+    await page.screenshot({ path: join(folder, `${site}-${name}-${look}.png`), animations: 'disabled', caret: 'hide' });
+  };
+  await page.goto(shop.address);
+  await page.getByLabel('User name or e-mail address').fill(user);
+  if (site === 'admin') await take('login');
+  await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Log in', exact: true }).click();
+  await page.getByRole('heading', { name: site === 'admin' ? 'Bean & Leaf' : 'Overview', level: 1 }).waitFor();
+  for (const [name, open] of list) {
+    await open(page, shop);
+    await take(name);
   }
-} finally {
-  await browser.close();
-  await shop[Symbol.asyncDispose]();
+  await context.close();
+  console.log(`${site}, ${look}: ${list.length} screens`);
 }
+
+async function admin(): Promise<void> {
+  let shop: Shop;
+  shop = await Shop.open({ now: OPENED, transport: receivers(() => shop) });
+  await fill(shop);
+  const browser = await launchChromium();
+  try {
+    for (const look of Object.keys(looks)) await picture({ browser, shop, site: 'admin', look }, STAFF, screens);
+  } finally {
+    await browser.close();
+    await shop[Symbol.asyncDispose]();
+  }
+}
+
+async function portal(): Promise<void> {
+  let shop: Shop;
+  const open = { title: 'Bean & Leaf for developers', now: OPENED, anonymous: true } as const;
+  await using made = await PortalShop.open({ ...open, transport: receivers(() => shop) });
+  ({ shop } = made);
+  await fill(shop);
+  const [ada] = await shop.db.query<{ id: string }>("select id from users where username = 'ada'");
+  await fillRequests(shop, ada?.id ?? '');
+  for (const look of ['light', 'dark']) await picture({ browser: made.browser.browser, shop, site: 'portal', look }, 'ada', portalScreens);
+}
+
+// Both, or the one that is named: `npm run screenshots portal`.
+const [only] = process.argv.slice(2);
+if (only !== 'portal') await admin();
+if (only !== 'admin') await portal();

@@ -12,7 +12,7 @@ const HOSTILE = `"><img src=x onerror="alert(1)"><b>CI</b>`;
 let portal: PortalShop;
 
 beforeAll(async () => {
-  portal = await PortalShop.open('Bean & Leaf for developers');
+  portal = await PortalShop.open({ title: 'Bean & Leaf for developers' });
   const { shop, customerId } = portal;
   const { raw } = await createApiKey(shop.db, { user: customerId, name: HOSTILE, scopes: ['requests:read'], quota: '100/month' });
   await shop.db.transaction(async (tx) => {

@@ -27,7 +27,7 @@ beforeAll(async () => {
     });
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  portal = await PortalShop.open('Bean & Leaf for developers');
+  portal = await PortalShop.open({ title: 'Bean & Leaf for developers' });
 });
 afterAll(async () => {
   await portal[Symbol.asyncDispose]();

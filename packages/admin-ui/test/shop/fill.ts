@@ -15,7 +15,7 @@ export const NOW = '2026-03-12T14:32:00.000Z';
 export const OPENED = new Date(Date.parse(NOW) - 8 * DAY_MS).toISOString();
 
 /** The same sequence at every run. */
-function dice(seed: number): () => number {
+export function dice(seed: number): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
