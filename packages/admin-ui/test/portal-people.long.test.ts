@@ -189,7 +189,7 @@ test.each(['light', 'dark'] as const)('the look of the app in %s colours: name, 
   expect(await link.getAttribute('href')).toBe('https://status.example.com/');
   await portal.go('API keys', page);
   const button = page.getByRole('link', { name: 'New API key', exact: true });
-  const background = await button.evaluate<string>('(element) => getComputedStyle(element).backgroundColor');
+  const background = (await button.evaluate('(element) => getComputedStyle(element).backgroundColor')) as string;
   // White text on the colour of the app; on dark surfaces it is the colour of links.
   expect(background).toBe(BUTTONS[colorScheme]);
   expect(await findings(page, 'colours')).toEqual([]);
