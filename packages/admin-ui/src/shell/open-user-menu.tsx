@@ -5,7 +5,7 @@ import { hashOf } from '../routing/location.ts';
 import { leave } from '../session/leave.ts';
 import { useSession } from '../session/session-gate.tsx';
 import { setExactTimes, useExactTimes } from '../values/preferences.ts';
-import { UserButton } from './user-menu.tsx';
+import { UserButton } from './user-button.tsx';
 
 const ROLES = { read_only: 'Read only', operator: 'Operator', administrator: 'Administrator' } as const;
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -1,9 +1,6 @@
-import { Button, type ButtonProps } from '@mantine/core';
-import { Suspense, useState, type ComponentPropsWithRef } from 'react';
-import { Icon } from '../icons/icon.tsx';
+import { Suspense, useState } from 'react';
 import { later } from '../later.ts';
-import { useSession } from '../session/session-gate.tsx';
-import css from './shell.module.css';
+import { UserButton } from './user-button.tsx';
 
 const OpenUserMenu = later(async () => (await import('./open-user-menu.tsx')).OpenUserMenu);
 
@@ -17,24 +14,5 @@ export function UserMenu() {
     </Suspense>
   ) : (
     closed
-  );
-}
-
-export function UserButton(props: ButtonProps & ComponentPropsWithRef<'button'>) {
-  const { user } = useSession();
-  return (
-    <Button
-      variant="subtle"
-      color="gray"
-      c="var(--mantine-color-text)"
-      px="xs"
-      fw={500}
-      maw={180}
-      classNames={{ section: css['userIcon'] ?? '', label: css['userName'] ?? '' }}
-      leftSection={<Icon name="user" />}
-      {...props}
-    >
-      {user.username}
-    </Button>
   );
 }
