@@ -9,6 +9,13 @@ process.env['AHEAD'] = ahead;
 const { default: app } = (await import(pathToFileURL(join(folder, 'kit.config.ts')).href)) as { default: App };
 await app.openDatabases();
 let lines = 0;
-app.db.observe({ onQuery: ({ sql }) => void (/^insert into "?personal_export_parts/.test(sql) && process.stdout.write(`${++lines}\n`)) });
+app.db.observe({
+  onQuery({ sql }) {
+    if (!/^insert into "?personal_export_parts/.test(sql)) return;
+    process.stdout.write(`${++lines}\n`);
+    // The kill finds it here: the part before is committed, and this one is not.
+    if (ahead === '0' && lines === 2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000);
+  },
+});
 await buildNextExport(app, 7, new AbortController().signal);
 await app.close();

@@ -5,6 +5,7 @@ import { migration } from '../migrations/migration.ts';
 import { createTable } from '../migrations/operation.ts';
 import { planMigrations } from '../migrations/plan.ts';
 import { backfill } from './backfill.ts';
+import { overBudget } from './pressure.ts';
 import { progressOf, rateAfter } from './progress.ts';
 
 const people = model('people', { id: t.int().pk(), name: t.text().nullable() });
@@ -39,6 +40,14 @@ test.each([
   ],
 ])('a back-fill %s stops every command that reads migrations', (_name, migrations, names, sentence) => {
   expect(() => planMigrations([{ name: 'shop', migrations, backfills: names.map(named) }])).toThrow(sentence);
+});
+
+test('a replica or a transaction that waits longer than the budget stops it, with a reason', () => {
+  const budget = { replicaLagMsMax: 5000, lockWaitMsMax: 1000 };
+  expect(overBudget(5000, 1000, budget)).toBeNull();
+  expect(overBudget(5001, 0, budget)).toBe('a replica is 5.0 s behind');
+  expect(overBudget(12_345, 2000, budget)).toBe('a replica is 12.3 s behind');
+  expect(overBudget(0, 1200, budget)).toBe('a transaction has been waiting 1.2 s for a lock');
 });
 
 test('the rate follows the last batches, and the time left follows the rate', () => {

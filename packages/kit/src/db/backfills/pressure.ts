@@ -38,8 +38,12 @@ export async function pressureOn(database: Database, lag: ReplicaLag, budget: Ba
   if (database.dialect === 'sqlite') return null;
   const [found] = await database.query<{ position: number; replayed: number | null; waiting_ms: number | null }>(PRESSURE);
   const lagMs = lag.lagMs(performance.now(), found?.position ?? 0, found?.replayed ?? null);
+  return overBudget(lagMs, found?.waiting_ms ?? 0, budget);
+}
+
+/** `waitingMs`: how long the transaction that has waited longest waits for a lock. */
+export function overBudget(lagMs: number, waitingMs: number, budget: Pick<Backfill, 'replicaLagMsMax' | 'lockWaitMsMax'>): string | null {
   if (lagMs > budget.replicaLagMsMax) return `a replica is ${seconds(lagMs)} behind`;
-  const waitingMs = found?.waiting_ms ?? 0;
   return waitingMs > budget.lockWaitMsMax ? `a transaction has been waiting ${seconds(waitingMs)} for a lock` : null;
 }
 
