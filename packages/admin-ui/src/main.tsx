@@ -13,6 +13,7 @@ import { isFramed } from './frame/host.ts';
 import { takeLink } from './session/take-link.ts';
 import { cssVariables, theme } from './theme.ts';
 import { later } from './later.ts';
+import { printInLight } from './values/print-in-light.ts';
 
 /** Style elements that script makes need the page's nonce: the component kit's own, and its scroll lock's. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '';
@@ -39,6 +40,8 @@ const link = takeLink();
 /** The page around a frame says how the frame looks. */
 const asked = new URLSearchParams(window.location.search).get('theme');
 const forced = isFramed && (asked === 'light' || asked === 'dark') ? ({ forceColorScheme: asked } as const) : {};
+
+printInLight();
 
 const root = document.getElementById('root');
 if (root !== null) {

@@ -15,6 +15,7 @@ import { Shop } from './shop/shop.ts';
 
 const report = job('report', { input: z.object({}), run: () => Promise.resolve() });
 const OPERATOR = 'omar';
+const OPERATORS = new Set([OPERATOR, 'oscar']);
 
 let shop: Shop;
 let admin: AdminBrowser;
@@ -25,7 +26,7 @@ beforeAll(async () => {
   shop = await Shop.open({
     now: NOW,
     modules: [ordersModule(), jobs({ jobs: [report] })],
-    roles: { of: ({ username }) => (username === OPERATOR ? 'operator' : 'administrator') },
+    roles: { of: ({ username }) => (OPERATORS.has(username) ? 'operator' : 'administrator') },
   });
   ada = (await insert(shop.db, customers, { name: 'Ada Lovelace' })).id;
   await insert(shop.db, customers, { name: 'Grace Hopper' });
@@ -76,27 +77,35 @@ test('the list is downloaded as its filters show it', async () => {
   for (const line of lines.slice(1)) expect(line).toContain('paid');
 });
 
-test('a file is checked first: faults stand in a table by row and column, and nothing is written until it is imported', async () => {
+test('a file is checked as it is chosen: what its columns are, each row with its errors, and nothing is written until it is imported', async () => {
   await at('#/orders/-/import');
   const choose = (text: string) =>
     page.locator('input[type=file]').setInputFiles({ name: 'orders.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
-  await choose(`reference,quantity,customer_id\nIM-1,0,${ada}\nIM-2,two,${ada}\n`);
-  await page.getByRole('button', { name: 'Check the file' }).click();
-  const faults = page.getByRole('region', { name: 'Errors in the file' });
-  await faults.waitFor();
+  await choose(`Order,Quantity,Customer\nIM-1,0,Ada Lovelace\nIM-2,2,Nobody\n`);
+  await page.getByText('The file has', { exact: false }).waitFor();
+  const columns = page.getByRole('region', { name: 'Columns of the file' });
+  await expect.poll(() => columns.getByLabel('Customer').inputValue()).toBe('customer_id');
+  await columns.getByLabel('Order').selectOption({ label: 'Reference' });
+  await page.getByText('The file has 2 errors; nothing was imported.', { exact: false }).waitFor();
+  const table = page.getByRole('region', { name: 'Rows of the file' });
   await expect
-    .poll(() => faults.getByRole('row').allInnerTexts())
-    .toEqual([expect.stringMatching(/Row\s+Column/), expect.stringMatching(/^2\s+quantity\s/), expect.stringMatching(/^3\s+quantity\s/)]);
+    .poll(() => table.getByRole('row').allInnerTexts())
+    .toEqual([
+      expect.stringMatching(/^Row\s+What is wrong\s+Reference\s+Quantity\s+Customer/),
+      expect.stringMatching(/^2\s+Quantity: .*\s+IM-1\s+0\s+Ada Lovelace$/),
+      expect.stringMatching(/^3\s+Customer: No record is called "Nobody"[^]*Nobody$/),
+    ]);
   expect(await findings(page)).toEqual([]);
-  await choose(`reference,quantity,customer_id\nIM-1,1,${ada}\nIM-2,2,${ada}\nBL-1,50,${ada}\n`);
+  await choose(`reference,quantity,customer_id\nIM-1,1,Ada Lovelace\nIM-2,2,${ada}\nBL-1,50,Ada Lovelace\n`);
+  await table.getByText('There is such a record already.', { exact: false }).waitFor();
   await page.getByRole('checkbox', { name: 'Change records that have the same reference' }).check();
-  await page.getByRole('button', { name: 'Check the file' }).click();
   await page.getByText('The file is valid. Importing it: 2 orders created, 1 order changed.').waitFor();
   expect(await one("select id from orders where reference = 'IM-1'")).toBeUndefined();
   await page.getByRole('button', { name: 'Import 3 rows' }).click();
   await said('Imported: 2 orders created, 1 order changed.');
   await row(page, 'IM-2').waitFor();
   expect(await one("select quantity from orders where reference = 'BL-1'")).toEqual({ quantity: 50 });
+  expect(await one("select customer_id from orders where reference = 'IM-1'")).toEqual({ customer_id: ada });
 });
 
 test('selected records get the same value; the dialog says which, how many and what that means', async () => {
@@ -131,8 +140,39 @@ test('filters are saved for the person, not for the browser', async () => {
   await expect.poll(() => elsewhere.locator('tbody').getByRole('link').first().innerText()).toBe('BL-1');
   await elsewhere.getByRole('button', { name: 'Saved views' }).click();
   await elsewhere.getByRole('button', { name: 'Delete the saved view Open, largest first' }).click();
-  await elsewhere.getByText('None yet. Set filters or an order, then save them.').waitFor();
+  await elsewhere.getByText('None yet. Set filters, an order or columns, then save them.').waitFor();
   await elsewhere.context().close();
+});
+
+test('a view is shared with a role: others find it, with its columns, and only administrators delete it', async () => {
+  await at('#/orders?filter.status=open');
+  await page.getByRole('button', { name: 'Choose the columns' }).click();
+  await page.getByRole('checkbox', { name: 'Remark' }).uncheck();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Saved views' }).click();
+  await page.getByRole('button', { name: 'Save the current view …' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('To be paid');
+  await dialog.getByLabel('Who sees it').selectOption({ label: 'Operators and administrators' });
+  expect(await findings(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+  await said('The view "To be paid" is saved.');
+  await shop.newUser({ username: 'oscar', is_staff: true });
+  const operator = await admin.page({ anonymous: true });
+  await operator.goto(`${shop.address}#/orders`);
+  await logIn(operator, 'oscar');
+  await operator.getByRole('columnheader', { name: 'Remark' }).waitFor();
+  await operator.getByRole('button', { name: 'Saved views' }).click();
+  await operator.getByText('Shared by somebody else').waitFor();
+  expect(await operator.getByRole('button', { name: 'Delete the saved view To be paid' }).count()).toBe(0);
+  await operator.getByRole('button', { name: 'To be paid', exact: true }).click();
+  await operator.getByRole('columnheader', { name: 'Remark' }).waitFor({ state: 'detached' });
+  await expect.poll(() => operator.evaluate('location.hash')).toMatch(/filter\.status=open&columns=reference/);
+  await operator.context().close();
+  // The choice of columns is this person's own, and stays in the browser.
+  await page.getByRole('button', { name: 'Choose the columns' }).click();
+  await page.getByRole('checkbox', { name: 'Remark' }).check();
+  await page.keyboard.press('Escape');
 });
 
 test('a reference is picked by typing what people call the record, in a form and in a filter', async () => {

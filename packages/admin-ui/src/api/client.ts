@@ -15,6 +15,7 @@ import type {
   AdminRecord,
   AdminResult,
   AdminSavedFilter,
+  AdminSavedFilters,
   AdminSectionsAnswer,
   AdminSession,
   AdminSiteState,
@@ -344,6 +345,13 @@ export function readOverview(range: AdminRange, signal?: AbortSignal): Promise<A
   return request('overview', { query: { range }, signal });
 }
 
+/** Where the browser itself fetches the numbers of the overview as a file. */
+export function overviewAddress(range: AdminRange): string {
+  const url = new URL('overview/export', base);
+  url.searchParams.set('range', range);
+  return url.href;
+}
+
 export function readSections(page: string, signal?: AbortSignal): Promise<AdminSectionsAnswer> {
   return request(`pages/${encodeURIComponent(page)}`, { signal });
 }
@@ -354,6 +362,8 @@ export interface ListRequest {
   readonly sort: string;
   readonly cursor: string;
   readonly limit: number;
+  /** The columns that a view shows; none: as this person likes it. */
+  readonly columns: readonly string[];
 }
 
 /** What narrows and orders a list, as the server and the address name it. */
@@ -362,7 +372,7 @@ function narrowing({ search, filters, sort }: Pick<ListRequest, 'search' | 'filt
   return { search, ...named, sort };
 }
 
-export function listRecords(name: string, asked: ListRequest, signal?: AbortSignal): Promise<AdminPage> {
+export function listRecords(name: string, asked: Omit<ListRequest, 'columns'>, signal?: AbortSignal): Promise<AdminPage> {
   const { cursor, limit } = asked;
   return request(resource(name), { query: { ...narrowing(asked), cursor, limit: String(limit) }, signal });
 }
@@ -385,15 +395,26 @@ export function newsAddress(name: string, id: string | undefined): string {
 
 const MEDIA_TYPES: Readonly<Record<AdminFileFormat, string>> = { csv: 'text/csv', jsonl: 'application/x-ndjson' };
 
+interface ImportAsked {
+  readonly format: AdminFileFormat;
+  readonly dryRun: boolean;
+  readonly upsert: boolean;
+  /** By the name of a column of the file: the field that it is; an empty text: it is left out. */
+  readonly columns: Readonly<Record<string, string>>;
+}
+
 export function importFile(
   name: string,
   file: Blob,
-  { format, dryRun, upsert }: { readonly format: AdminFileFormat; readonly dryRun: boolean; readonly upsert: boolean },
+  { format, dryRun, upsert, columns }: ImportAsked,
+  signal?: AbortSignal,
 ): Promise<AdminImportResult> {
-  const query = { dry_run: dryRun ? 'true' : undefined, mode: upsert ? 'upsert' : undefined };
-  return request(list(name, 'import'), {
+  const url = new URLSearchParams(Object.entries(columns).map(([column, field]) => [`column.${column}`, field]));
+  if (dryRun) url.set('dry_run', 'true');
+  if (upsert) url.set('mode', 'upsert');
+  return request(`${list(name, 'import')}?${url.toString()}`, {
     method: 'POST',
-    query,
+    signal,
     limitMs: IMPORT_MS,
     file: { content: file, mediaType: MEDIA_TYPES[format] },
   });
@@ -408,14 +429,17 @@ export function readChoices(
   return request(list(name, 'choices'), { query: { ...asked }, signal });
 }
 
-export async function listSavedFilters(name: string, signal?: AbortSignal): Promise<readonly AdminSavedFilter[]> {
-  const { items } = await request<{ items: readonly AdminSavedFilter[] }>(list(name, 'filters'), { signal });
-  return items;
+export function listSavedFilters(name: string, signal?: AbortSignal): Promise<AdminSavedFilters> {
+  return request(list(name, 'filters'), { signal });
 }
 
-export function saveFilter(name: string, called: string, asked: ListRequest): Promise<AdminSavedFilter> {
-  const entries = Object.entries(narrowing(asked)).filter(([, value]) => value !== '');
-  return request(list(name, 'filters'), { method: 'POST', body: { name: called, query: new URLSearchParams(entries).toString() } });
+export function saveFilter(
+  name: string,
+  asked: ListRequest,
+  view: Pick<AdminSavedFilter, 'name' | 'shared_with'>,
+): Promise<AdminSavedFilter> {
+  const entries = Object.entries({ ...narrowing(asked), columns: asked.columns.join(',') }).filter(([, value]) => value !== '');
+  return request(list(name, 'filters'), { method: 'POST', body: { ...view, query: new URLSearchParams(entries).toString() } });
 }
 
 export function deleteSavedFilter(name: string, id: string): Promise<void> {

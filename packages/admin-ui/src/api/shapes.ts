@@ -20,7 +20,6 @@ export type {
   AdminFileFormat,
   AdminFilter,
   AdminFilterOperator,
-  AdminImportResult,
   AdminLink,
   AdminListLink,
   AdminPage,
@@ -37,11 +36,13 @@ export type {
   AdminValue,
   AdminWords,
 } from '../../../kit/src/app/admin/shapes.ts';
+export type { AdminImportResult } from '../../../kit/src/app/admin/import-result.ts';
 export type {
   AdminChoices,
   AdminLogin,
   AdminOverviewAnswer,
   AdminSavedFilter,
+  AdminSavedFilters,
   AdminSectionsAnswer,
   AdminSession,
   AdminSiteState,

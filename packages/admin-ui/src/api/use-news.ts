@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { isFramed } from '../frame/host.ts';
 import { newsAddress, readState } from './client.ts';
 
@@ -62,4 +62,19 @@ export function useNews(resource: string, id: string | undefined, onNews: () => 
       close();
     };
   }, [resource, id, isFollowing]);
+}
+
+/**
+ * As {@link useNews}, for a record that is not read again by itself: whether it may have changed since `read`, what was read of it last. What the stream says
+ * as it begins is no change.
+ */
+export function useMayHaveChanged(resource: string, id: string, read: object | undefined, isFollowing: boolean): boolean {
+  const begun = useRef<string | null>(null);
+  const [changed, setChanged] = useState<object | undefined>(undefined);
+  const hear = (): void => {
+    if (begun.current === id) setChanged(read);
+    begun.current = id;
+  };
+  useNews(resource, id, hear, isFollowing);
+  return changed !== undefined && changed === read;
 }

@@ -24,7 +24,7 @@ import { CardList } from './card-list.tsx';
 import { ColumnChoice } from './column-choice.tsx';
 import { FileMenu } from './file-menu.tsx';
 import { GATHER_MAX, gatherTargets } from './gather.ts';
-import { isNarrowed, listParams, readListQuery, withoutWrong } from './list-query.ts';
+import { hiddenColumns, isNarrowed, listParams, readListQuery, shownColumns, withoutWrong } from './list-query.ts';
 import { ListTable } from './list-table.tsx';
 import css from './list.module.css';
 import { Pager } from './pager.tsx';
@@ -162,7 +162,13 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
     await client.invalidateQueries();
   };
 
-  const hidden = useHiddenColumns(resource.name);
+  const preferred = useHiddenColumns(resource.name);
+  const hidden = hiddenColumns(resource, query, preferred);
+  const hide = (names: readonly string[]): void => {
+    // A view has its columns in its address.
+    if (query.columns.length === 0) setHiddenColumns(resource.name, names);
+    else show({ columns: shownColumns(resource, names), cursor: query.cursor });
+  };
   const isWide = useMediaQuery(WIDE, true, { getInitialValueInEffect: false });
   const columns = columnsFor(resource.columns, isWide).filter(({ name }, index) => index === 0 || !hidden.includes(name));
   const Rows = isWide ? ListTable : CardList;
@@ -188,7 +194,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
             <Switch label="Live" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} />
           )}
           <FileMenu resource={resource} query={query} />
-          <ColumnChoice columns={resource.columns} hidden={hidden} onChange={(names) => setHiddenColumns(resource.name, names)} />
+          <ColumnChoice columns={resource.columns} hidden={hidden} onChange={hide} />
           <Tooltip label="Load again" withArrow>
             <ActionIcon variant="default" size={36} loading={list.isFetching && !live} aria-label="Load the list again" onClick={readAgain}>
               <Icon name="refresh" />
@@ -205,7 +211,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           )}
         </Group>
       </Group>
-      <Toolbar resource={resource} query={query} onChange={show} />
+      <Toolbar resource={resource} query={query} hidden={hidden} onChange={show} />
       {left.length > 0 && (
         <Notice tone="bad">
           {left.map((sentence) => (

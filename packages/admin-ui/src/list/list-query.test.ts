@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { AdminResourceShape } from '../api/shapes.ts';
 import { hashOf, parseHash } from '../routing/location.ts';
 import { ApiFault } from '../api/fault.ts';
-import { listParams, readListQuery, withoutWrong } from './list-query.ts';
+import { hiddenColumns, listParams, readListQuery, shownColumns, withoutWrong } from './list-query.ts';
 
 const keys: AdminResourceShape = {
   name: 'api-keys',
@@ -22,7 +22,14 @@ const keys: AdminResourceShape = {
 };
 
 test('a list that is shared by its address is the same list', () => {
-  const shown = { search: 'a&b #?/ü', filters: { state: 'revoked' }, sort: '-name', cursor: 'c/1+2=', limit: 100 };
+  const shown = {
+    search: 'a&b #?/ü',
+    filters: { state: 'revoked' },
+    sort: '-name',
+    cursor: 'c/1+2=',
+    limit: 100,
+    columns: ['name', 'digest'],
+  };
   const hash = hashOf({ page: 'list', resource: keys.name }, listParams(shown));
   const { place, params } = parseHash(hash);
   expect(place).toEqual({ page: 'list', resource: 'api-keys' });
@@ -39,7 +46,7 @@ test('what the server does not take of an address is said by its name, and the r
       fields: fields.map((field) => ({ field, row: null, message: 'Choose another.' })),
     });
   expect(withoutWrong(keys, query, refused('filter.owner', 'filter.state', 'sort'))).toEqual({
-    query: { search: 'ci', filters: {}, sort: '', cursor: '', limit: 50 },
+    query: { search: 'ci', filters: {}, sort: '', cursor: '', limit: 50, columns: [] },
     sentences: [
       'The filter "owner: x" is left out. This list has no such filter.',
       'The filter "State: open" is left out. Choose another.',
@@ -56,4 +63,12 @@ test('an id of any form leads to its record and back', () => {
       expect(parseHash(hashOf({ page, resource: 'r', id })).place).toEqual({ page, resource: 'r', id });
   }
   expect(parseHash('#/r/-/new').place).toEqual({ page: 'create', resource: 'r' });
+});
+
+test('a view shows the columns that it names and its first; names that the list has lost are nothing', () => {
+  expect(hiddenColumns(keys, { columns: ['name'] }, [])).toEqual(['digest']);
+  expect(hiddenColumns(keys, { columns: ['digest'] }, ['digest'])).toEqual([]);
+  expect(hiddenColumns(keys, { columns: ['gone'] }, ['digest'])).toEqual(['digest']);
+  expect(hiddenColumns(keys, { columns: [] }, ['digest'])).toEqual(['digest']);
+  expect(shownColumns(keys, ['name', 'digest'])).toEqual(['name']);
 });

@@ -18,18 +18,34 @@ export function readListQuery(params: URLSearchParams): ListRequest {
     sort: params.get('sort') ?? '',
     cursor: params.get('after') ?? '',
     limit: PAGE_SIZES.find((known) => known === size) ?? DEFAULT_PAGE_SIZE,
+    columns: (params.get('columns') ?? '').split(',').filter((name) => name !== ''),
   };
 }
 
 /** The address of a list; what is as usual is left out. */
-export function listParams({ search, filters, sort, cursor, limit }: ListRequest): Params {
+export function listParams({ search, filters, sort, cursor, limit, columns }: ListRequest): Params {
   return {
     search,
     ...Object.fromEntries(Object.entries(filters).map(([name, value]) => [`filter.${name}`, value])),
     sort,
+    columns: columns.join(','),
     size: limit === DEFAULT_PAGE_SIZE ? undefined : String(limit),
     after: cursor,
   };
+}
+
+/** The columns that are not shown: of a view, those that it does not name; else what this person does not want to see. The first is always shown. */
+export function hiddenColumns(
+  { columns }: Pick<AdminResourceShape, 'columns'>,
+  { columns: shown }: Pick<ListRequest, 'columns'>,
+  preferred: readonly string[],
+): readonly string[] {
+  const names = columns.slice(1).map(({ name }) => name);
+  return columns.some(({ name }) => shown.includes(name)) ? names.filter((name) => !shown.includes(name)) : preferred;
+}
+
+export function shownColumns({ columns }: Pick<AdminResourceShape, 'columns'>, hidden: readonly string[]): readonly string[] {
+  return columns.flatMap(({ name }, index) => (index === 0 || !hidden.includes(name) ? [name] : []));
 }
 
 /** Whether the list shows less than everything. */

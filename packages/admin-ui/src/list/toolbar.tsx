@@ -21,10 +21,11 @@ const FILTERS_SHOWN = 3;
 interface ToolbarProps {
   readonly resource: AdminResourceShape;
   readonly query: ListRequest;
+  readonly hidden: readonly string[];
   readonly onChange: (change: Partial<ListRequest>, how: { readonly typing: boolean }) => void;
 }
 
-export function Toolbar({ resource, query, onChange }: ToolbarProps) {
+export function Toolbar({ resource, query, hidden, onChange }: ToolbarProps) {
   // The term that is edited; `new` adds one.
   const [editing, setEditing] = useState<Term | 'new' | null>(null);
   const setFilter = (name: string, value: string, typing: boolean): void => {
@@ -100,7 +101,7 @@ export function Toolbar({ resource, query, onChange }: ToolbarProps) {
             </Popover.Dropdown>
           </Popover>
         )}
-        {!isFolded && <SavedFilters resource={resource} query={query} />}
+        {!isFolded && <SavedFilters resource={resource} query={query} hidden={hidden} />}
         {isNarrowed(query) && (
           <Button variant="subtle" px="xs" onClick={() => onChange({ search: '', filters: {} }, { typing: false })}>
             Clear

@@ -1,10 +1,11 @@
-import { Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { readOverview } from '../api/client.ts';
+import { overviewAddress, readOverview } from '../api/client.ts';
 import type { AdminOverview, AdminRange } from '../api/shapes.ts';
 import { Chart, isEmptyChart } from '../charts/chart.tsx';
 import { askedRange, RangeControl } from '../charts/range-control.tsx';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { isFramed } from '../frame/host.ts';
 import { Card } from '../record/card.tsx';
 import { SectionBody } from '../record/section.tsx';
 import { navigate, useLocation } from '../routing/use-location.ts';
@@ -49,9 +50,14 @@ export function OverviewPage() {
             )}
           </Text>
         </div>
-        <div>
+        <Group gap="sm">
           <RangeControl range={range} onChange={go} />
-        </div>
+          {!isFramed && shown?.some(({ charts }) => charts.length > 0) === true && (
+            <Anchor size="sm" href={overviewAddress(range)} download>
+              Download the numbers
+            </Anchor>
+          )}
+        </Group>
       </Group>
       {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
       {query.data?.parts.map(({ title, steps = [] }) => steps.length > 0 && <FirstSteps key={title} title={title} steps={steps} />)}

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { readRecord } from '../api/client.ts';
 import { toFault } from '../api/fault.ts';
 import type { AdminRecord, AdminResourceShape, AdminTimelineEntry } from '../api/shapes.ts';
-import { POLL_MS, useNews } from '../api/use-news.ts';
+import { POLL_MS, useMayHaveChanged, useNews } from '../api/use-news.ts';
 import { Notice } from '../feedback/notice.tsx';
 import { Time } from '../values/time.tsx';
 
@@ -31,10 +31,15 @@ export function ChangedElsewhere({ resource, record }: { readonly resource: Admi
       if (toFault(error).status === 404) setElsewhere({ isGone: true, labels: [], last: undefined });
     }
   };
-  useNews(resource.name, record.id, () => void compare(), resource.follows === true);
+  const isRecorded = resource.recordsReads === true;
+  useNews(resource.name, record.id, () => void compare(), resource.follows === true && !isRecorded);
+  const mayHaveChanged = useMayHaveChanged(resource.name, record.id, record, resource.follows === true && isRecorded);
   useInterval(() => void compare(), POLL_MS, { autoInvoke: resource.polls === true });
   return (
     <div role="status">
+      {mayHaveChanged && (
+        <Notice tone="warning">This record may have changed since you opened the form. When you save, you choose what counts.</Notice>
+      )}
       {elsewhere !== null && (
         <Notice tone="warning">
           {elsewhere.isGone ? (

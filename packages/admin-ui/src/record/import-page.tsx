@@ -1,6 +1,6 @@
-import { Button, Checkbox, FileInput, Group, Stack, Table, Text } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { Button, Checkbox, FileInput, Group, Stack, Text } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
 import { importFile } from '../api/client.ts';
 import { toFault, type ApiFault } from '../api/fault.ts';
 import type { AdminFileFormat, AdminImportResult, AdminResourceShape } from '../api/shapes.ts';
@@ -11,35 +11,62 @@ import { navigate } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { lowerFirst, plural } from '../values/format.ts';
 import { Card } from './card.tsx';
+import { ImportColumns, ImportRows } from './import-preview.tsx';
 import { Way } from './record-page.tsx';
-import css from './record.module.css';
 
-/** A file is checked first: the server does everything and undoes it. What was checked can then be imported. */
+/** A file, told from another one of the same name. */
+interface Chosen {
+  readonly file: File;
+  readonly at: number;
+}
+
+/** A file is checked as it is chosen: the server does everything and undoes it. What was checked can then be imported. */
 export function ImportPage({ resource }: { readonly resource: AdminResourceShape }) {
   const client = useQueryClient();
-  const [file, setFile] = useState<File | null>(null);
+  const [chosen, setChosen] = useState<Chosen | null>(null);
+  const count = useRef(0);
   const [upsert, setUpsert] = useState(false);
-  const [checked, setChecked] = useState<AdminImportResult | null>(null);
+  /** By the name of a column of the file: the field that somebody chose for it. */
+  const [columns, setColumns] = useState<Readonly<Record<string, string>>>({});
   const [fault, setFault] = useState<ApiFault | null>(null);
   const [busy, setBusy] = useState(false);
-  const { imports } = resource;
+  const { imports, creation } = resource;
+  const ask = (file: File, dryRun: boolean, signal?: AbortSignal) =>
+    importFile(resource.name, file, { format: formatOf(file), dryRun, upsert, columns }, signal);
+  const check = useQuery({
+    queryKey: ['import', resource.name, chosen?.at, upsert, columns],
+    queryFn: ({ signal }) => ask((chosen as Chosen).file, true, signal),
+    enabled: chosen !== null,
+    placeholderData: (known, asked) => (asked?.queryKey[2] === chosen?.at ? known : undefined),
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  });
+  const result = check.data;
+  const preview = result?.preview;
+  const errors = preview?.errors ?? 0;
+  const isReady = chosen !== null && check.isSuccess && !check.isPlaceholderData && errors === 0;
+  const wrong = fault ?? (check.error === null ? null : toFault(check.error));
+  const fields =
+    imports === undefined
+      ? []
+      : imports.columns.map((name) => ({
+          name,
+          label: ('fields' in creation ? creation.fields.find((field) => field.name === name)?.label : undefined) ?? name,
+        }));
 
-  const forget = (): void => {
-    setChecked(null);
-    setFault(null);
-  };
-  const send = async (dryRun: boolean): Promise<void> => {
-    if (file === null) return;
+  const submit = async (): Promise<void> => {
+    if (chosen === null) return;
     setBusy(true);
     setFault(null);
     try {
-      const result = await importFile(resource.name, file, { format: formatOf(file), dryRun, upsert });
-      if (dryRun) return setChecked(result);
-      sayDone(`Imported: ${outcome(resource, result)}.`);
+      const done = await ask(chosen.file, false);
+      sayDone(`Imported: ${outcome(resource, done)}.`);
       void client.invalidateQueries();
       navigate({ page: 'list', resource: resource.name });
     } catch (error) {
-      setChecked(null);
       setFault(toFault(error));
     } finally {
       setBusy(false);
@@ -47,7 +74,7 @@ export function ImportPage({ resource }: { readonly resource: AdminResourceShape
   };
 
   return (
-    <Stack gap="md" maw={840}>
+    <Stack gap="md" maw={960}>
       <Way resource={resource} />
       <PageTitle>{`Import ${lowerFirst(resource.label)}`}</PageTitle>
       {imports === undefined ? (
@@ -56,54 +83,73 @@ export function ImportPage({ resource }: { readonly resource: AdminResourceShape
         <Card>
           <Stack gap="md">
             <Text size="sm">
-              CSV with a header, or JSON Lines; at most 10,000 rows and 10 MB. Columns: {imports.columns.join(', ')}. All rows are imported
-              or none.
+              CSV with a header, or JSON Lines; at most 10,000 rows and 10 MB. Other records can be given by their name or their id. All
+              rows are imported, or none.
             </Text>
             <FileInput
               label="File"
               placeholder="Choose a file"
               accept=".csv,.jsonl,.ndjson,text/csv,application/x-ndjson"
-              value={file}
-              onChange={(next) => {
-                setFile(next);
-                forget();
+              value={chosen?.file ?? null}
+              onChange={(file) => {
+                count.current += 1;
+                setChosen(file === null ? null : { file, at: count.current });
+                setColumns({});
+                setFault(null);
               }}
             />
             {imports.by !== undefined && (
               <Checkbox
-                label={`Change records that have the same ${imports.by}`}
+                label={`Change records that have the same ${lowerFirst(fields.find(({ name }) => name === imports.by)?.label ?? imports.by)}`}
                 description="Otherwise every row creates a record, and rows for existing records fail."
                 checked={upsert}
                 onChange={(event) => {
                   setUpsert(event.currentTarget.checked);
-                  forget();
+                  setFault(null);
                 }}
               />
             )}
-            {checked !== null && (
-              <Notice tone="good">
-                The file is valid. Importing it: {outcome(resource, checked)}.
-                {checked.ignored.length > 0 && ` Ignored columns: ${checked.ignored.join(', ')}.`}
-              </Notice>
+            {preview !== undefined && (
+              <ImportColumns
+                columns={preview.columns}
+                fields={fields}
+                chosen={columns}
+                onChange={(name, field) => {
+                  setColumns({ ...columns, [name]: field });
+                  setFault(null);
+                }}
+              />
             )}
-            {fault !== null && (fault.fields.length === 0 ? <FaultNotice error={fault} /> : <Faults fault={fault} />)}
+            <div aria-live="polite">
+              {check.isFetching ? (
+                <Text size="sm" c="dimmed">
+                  Checking the file …
+                </Text>
+              ) : wrong !== null ? (
+                <FaultNotice error={wrong} />
+              ) : (
+                result !== undefined &&
+                (errors > 0 ? (
+                  <Notice tone="bad">
+                    The file has {plural(errors, 'error', 'errors')}; nothing was imported. Choose other fields above, or correct the file
+                    and choose it again.
+                  </Notice>
+                ) : (
+                  <Notice tone="good">
+                    The file is valid. Importing it: {outcome(resource, result)}.
+                    {result.ignored.length > 0 && ` Not taken from files: ${result.ignored.join(', ')}.`}
+                  </Notice>
+                ))
+              )}
+            </div>
+            {preview !== undefined && <ImportRows preview={preview} fields={fields} />}
             <Group justify="flex-end" gap="sm">
               <Button variant="default" onClick={() => navigate({ page: 'list', resource: resource.name })}>
                 Cancel
               </Button>
-              <Button
-                variant={checked === null ? 'filled' : 'default'}
-                disabled={file === null}
-                loading={busy && checked === null}
-                onClick={() => void send(true)}
-              >
-                Check the file
+              <Button disabled={!isReady} loading={busy} onClick={() => void submit()}>
+                {isReady && result !== undefined ? `Import ${plural(result.created + result.updated, 'row', 'rows')}` : 'Import'}
               </Button>
-              {checked !== null && (
-                <Button loading={busy} onClick={() => void send(false)}>
-                  Import {plural(checked.created + checked.updated, 'row', 'rows')}
-                </Button>
-              )}
             </Group>
           </Stack>
         </Card>
@@ -119,33 +165,4 @@ function formatOf({ name }: File): AdminFileFormat {
 function outcome({ singular, label }: AdminResourceShape, { created, updated }: AdminImportResult): string {
   const records = (count: number) => plural(count, lowerFirst(singular), lowerFirst(label));
   return updated === 0 ? `${records(created)} created` : `${records(created)} created, ${records(updated)} changed`;
-}
-
-/** Every fault with its row, as an editor of the file counts them. */
-function Faults({ fault }: { readonly fault: ApiFault }) {
-  return (
-    <div>
-      <Notice tone="bad">The file has {plural(fault.fields.length, 'error', 'errors')}; nothing was imported.</Notice>
-      <div className={css['scroll']} tabIndex={0} role="region" aria-label="Errors in the file">
-        <Table verticalSpacing={6} fz="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Row</Table.Th>
-              <Table.Th>Column</Table.Th>
-              <Table.Th>What is wrong</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {fault.fields.map(({ row, field, message }, index) => (
-              <Table.Tr key={index}>
-                <Table.Td>{row ?? '–'}</Table.Td>
-                <Table.Td>{field === '' ? '–' : field}</Table.Td>
-                <Table.Td>{message}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </div>
-    </div>
-  );
 }

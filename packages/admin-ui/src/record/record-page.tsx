@@ -1,4 +1,4 @@
-import { Anchor, Breadcrumbs, Group, Skeleton, Stack, Text } from '@mantine/core';
+import { Anchor, Breadcrumbs, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ActionButton } from '../actions/action-button.tsx';
@@ -7,7 +7,7 @@ import { RemoveDialog } from '../actions/remove-dialog.tsx';
 import { WhyButton } from '../actions/why-button.tsx';
 import { readRecord, runAction } from '../api/client.ts';
 import type { AdminActionShape, AdminFieldChange, AdminRange, AdminRecord, AdminResourceShape, AdminResult } from '../api/shapes.ts';
-import { POLL_MS, useNews } from '../api/use-news.ts';
+import { POLL_MS, useMayHaveChanged, useNews } from '../api/use-news.ts';
 import { askedRange, RangeControl } from '../charts/range-control.tsx';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
@@ -30,14 +30,17 @@ const LIVE_MS = 3000;
 export function RecordPage({ resource, id }: { readonly resource: AdminResourceShape; readonly id: string }) {
   const range = askedRange(useLocation().params);
   const follows = resource.follows === true;
+  const isRecorded = resource.recordsReads === true;
   const query = useQuery({
     queryKey: ['record', resource.name, id, range],
     queryFn: ({ signal }) => readRecord(resource.name, id, range, signal),
     // Another range of the same record; another record is not shown in its place.
     placeholderData: (before, query) => (query?.queryKey[1] === resource.name && query.queryKey[2] === id ? before : undefined),
-    refetchInterval: resource.live === true && !follows ? LIVE_MS : resource.polls === true ? POLL_MS : false,
+    refetchInterval: isRecorded ? false : resource.live === true && !follows ? LIVE_MS : resource.polls === true ? POLL_MS : false,
+    ...(isRecorded ? { refetchOnWindowFocus: false, refetchOnReconnect: false, structuralSharing: false } : {}),
   });
-  useNews(resource.name, id, () => void query.refetch(), follows);
+  useNews(resource.name, id, () => void query.refetch(), follows && !isRecorded);
+  const mayHaveChanged = useMayHaveChanged(resource.name, id, query.data, follows && isRecorded);
   const changed = useChangedFacts(`${resource.name} ${id}`, query.data);
   return (
     <Stack gap="md">
@@ -49,6 +52,14 @@ export function RecordPage({ resource, id }: { readonly resource: AdminResourceS
           <span className="visually-hidden" role="status">
             {changed.size > 0 && `${plural(changed.size, 'value', 'values')} changed.`}
           </span>
+          {mayHaveChanged && (
+            <Notice tone="info">
+              This record may have changed since you read it.{' '}
+              <Button variant="light" size="compact-sm" onClick={() => void query.refetch()}>
+                Read it again
+              </Button>
+            </Notice>
+          )}
           <RecordView resource={resource} record={query.data} />
         </ChangedFacts>
       )}

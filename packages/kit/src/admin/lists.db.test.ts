@@ -265,7 +265,7 @@ describeDatabases('lists of the admin site', (database) => {
     expect((await save(staff, 'Broken', 'filter.state=lost')).status).toBe(422);
     expect((await save(staff, 'Broken', 'owner=1')).status).toBe(422);
     const mine = (await site.get(staff, 'lists/parcels/filters')).body.items;
-    expect(mine).toEqual([{ id: expect.any(String), name: 'Sent', query: 'filter.state=sent&sort=-code' }]);
+    expect(mine).toEqual([{ id: expect.any(String), name: 'Sent', query: 'filter.state=sent&sort=-code', shared_with: null, own: true }]);
     expect((await site.get(other, 'lists/parcels/filters')).body.items).toEqual([]);
     expect((await site.get(staff, 'lists/customers/filters')).body.items).toEqual([]);
     expect((await site.send(other, 'DELETE', `lists/parcels/filters/${mine[0].id}`)).status).toBe(404);

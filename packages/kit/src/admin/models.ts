@@ -1,11 +1,12 @@
 import { model } from '../db/declare/model.ts';
 import { t } from '../db/declare/column.ts';
+import { ADMIN_ROLES } from './options.ts';
 import { IDENTITY_LENGTH_MAX } from '../db/values/identity-length.ts';
 
 export const SAVED_NAME_LENGTH_MAX = 80;
 export const SAVED_QUERY_LENGTH_MAX = 2000;
 
-/** Filters of a list that a member of staff gave a name. */
+/** Views of a list that a member of staff gave a name. */
 export const savedFilters = model(
   'admin_saved_filters',
   {
@@ -16,9 +17,11 @@ export const savedFilters = model(
     name: t.text({ min: 1, max: SAVED_NAME_LENGTH_MAX }),
     /** As in the address of the list: `search=ada&filter.state=active&sort=-name`. */
     query: t.text(SAVED_QUERY_LENGTH_MAX),
+    /** The least role that sees it, too; null: nobody else. */
+    shared_with: t.enum(ADMIN_ROLES).nullable(),
     created_at: t.timestamp(),
   },
-  { guarded: true, indexes: [{ columns: ['user_id', 'resource', 'name'], unique: true }] },
+  { guarded: true, indexes: [{ columns: ['user_id', 'resource', 'name'], unique: true }, { columns: ['resource', 'shared_with'] }] },
 );
 
 export const VIEW_REASON_LENGTH_MAX = 300;

@@ -4,10 +4,12 @@ import type { UserChangeListener } from '../app/declare/registry.ts';
 import { AdminSite } from './state/admin-site.ts';
 import { adminErrors } from '../screens/errors.ts';
 import { listController } from './serve/list-controller.ts';
+import { namelessRecords } from './model/resource-faults.ts';
 import { deleteSavedFiltersOf } from './model/saved-filters.ts';
 import { AlertWatch } from './alerts/alert-watch.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { views as viewsMigration } from './migrations/0002_views.ts';
+import { sharedViews } from './migrations/0003_shared_views.ts';
 import { alertChecks, firingAlerts, savedFilters, views } from './models.ts';
 import { readAdminOptions, type AdminOptions } from './options.ts';
 import { overviewController, stateController } from './serve/overview-controller.ts';
@@ -36,8 +38,9 @@ export function admin(options: AdminOptions = {}): Module {
     // Its users list and its login are there first, where it is installed.
     after: ['accounts'],
     errors: adminErrors,
+    checks: [namelessRecords(site)],
     models: [savedFilters, firingAlerts, alertChecks, views],
-    migrations: [initial, viewsMigration],
+    migrations: [initial, viewsMigration, sharedViews],
     middleware: [siteHeaders('admin'), site.responseTimes.middleware],
     // Without a login nothing is mounted, and `install` says what is missing.
     mount: ({ login }) => (login === null ? {} : controllers(site, login)),

@@ -41,12 +41,12 @@ export interface AdminAlerts {
 
 /** `read_only` looks, `operator` also runs actions that can be taken back, `administrator` also creates, edits, deletes and runs the others. */
 export type AdminRole = (typeof ADMIN_ROLES)[number];
-const ADMIN_ROLES = ['read_only', 'operator', 'administrator'] as const;
+export const ADMIN_ROLES = ['read_only', 'operator', 'administrator'] as const;
 
 export interface AdminRoles {
   /** The role of a member of staff. */
   of(user: User): AdminRole | Promise<AdminRole>;
-  /** By list and operation (`read`, `create`, `update`, `remove`, `export`, `import`, or the name of an action), where the usual role is not the right one. */
+  /** By list and operation (`read`, `create`, `update`, `remove`, `export`, `import`, `share`, or the name of an action), where the usual role is not the right one. */
   readonly needs?: Readonly<Record<string, Readonly<Record<string, AdminRole>>>>;
 }
 

@@ -1,6 +1,9 @@
 import type { AdminContext } from '../app/admin/declaration.ts';
 import { shownColumns, titleColumn, type ModelColumn } from '../app/admin/model-columns.ts';
+import type { AdminAccess } from '../crud/staff/admin-access.ts';
 import type { Model } from '../db/declare/model.ts';
+import type { Where } from '../db/sql/where/where.ts';
+import type { Plan } from './screen-plan.ts';
 import { accessToModel, unlessRefused } from './staff-access.ts';
 
 /** What the records that a page refers to are called, by column and key. */
@@ -44,4 +47,35 @@ async function titlesOf(context: AdminContext, target: Model, key: string, keys:
   if (title === undefined || title === key) return new Map();
   const found = await resource.fieldsBy(key, keys, [title]);
   return new Map(found.map(({ value, item }) => [String(value), (item[title] as string | null) ?? '']));
+}
+
+/**
+ * The ids of the records that have one of these titles, by title: two of a title that more have. Nothing where this staff member does not see the
+ * title of every record, or it is no text that the database compares.
+ */
+export async function idsOfTitles(
+  access: AdminAccess,
+  { title, shown, keyName, words: { lookup = keyName, cells } }: Plan,
+  titles: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const ids = new Map<string, readonly string[]>();
+  const settings = shown.find(({ name }) => name === title)?.settings;
+  const isCompared = settings?.kind === 'text' && cells?.[title] === undefined;
+  if (!isCompared || !(await access.columns()).has(title)) return ids;
+  const read = async (asked: readonly string[], limit: number): Promise<void> => {
+    const found = await access.rows({ [title]: { in: asked } } as Where, limit);
+    // A title that very many records have must not hide the others.
+    if (found.length === limit && asked.length > 1) {
+      const half = Math.ceil(asked.length / 2);
+      await read(asked.slice(0, half), limit);
+      return read(asked.slice(half), limit);
+    }
+    for (const row of found) {
+      const text = row[title] as string;
+      ids.set(text, [...(ids.get(text) ?? []), String(row[lookup])].slice(0, 2));
+    }
+  };
+  const asked = [...new Set(titles)].filter((text) => !text.includes('\0'));
+  if (asked.length > 0) await read(asked, 2 * asked.length + 2);
+  return ids;
 }

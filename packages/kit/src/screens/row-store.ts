@@ -1,12 +1,14 @@
 import type { AdminContext, AdminFile } from '../app/admin/declaration.ts';
-import type { AdminImportResult } from '../app/admin/shapes.ts';
+import type { AdminImportResult } from '../app/admin/import-result.ts';
+import type { AdminField } from '../app/admin/shapes.ts';
 import type { RowState } from '../crud/policy/row-scope.ts';
 import type { AdminAccess } from '../crud/staff/admin-access.ts';
 import { inputSchema, patchSchema } from '../db/declare/model-schema.ts';
 import type { Columns } from '../db/declare/rows.ts';
 import { databaseNamed } from '../db/open/named-database.ts';
 import { isKitError } from '../errors/kit-error.ts';
-import { writeWithFiles } from './attach-files.ts';
+import { writeWithFiles } from './files/attach-files.ts';
+import { importFile } from './files/import-file.ts';
 import { adminErrors } from './errors.ts';
 import type { Plan } from './screen-plan.ts';
 import { checked, isDeleted } from './screen-rows.ts';
@@ -100,11 +102,10 @@ export class RowStore {
     );
   }
 
-  async importRows(context: AdminContext, { body, format, dryRun, upsert }: AdminFile): Promise<AdminImportResult> {
+  /** `fields`: of the form of a new record. */
+  async importRows(context: AdminContext, fields: readonly AdminField[], file: AdminFile): Promise<AdminImportResult> {
     const access = await this.access(context);
-    const by = upsert ? this.#plan.uniqueColumn : undefined;
-    const input = this.#plan.creatable.map(({ name }) => name);
-    return access.importRows(body, format, { input, schema: this.#creation, by, isDryRun: dryRun });
+    return importFile({ plan: this.#plan, context, access, fields, schema: this.#creation }, file);
   }
 
   get #rows(): RowState {

@@ -70,6 +70,14 @@ function rowOf(context: AdminContext, plan: Plan, { key, item }: StaffItem, { sh
   return { id: key, title: titleOf(context, plan, row, key, shows), values: Object.fromEntries(values) };
 }
 
+/** Where no column and no cell says what records are called, it is their id: as it is where the title is the key, another id, or no text. */
+export function isNamedById({ title, shown, words: { cells, load } }: Plan): boolean {
+  const kind = shown.find(({ name }) => name === title)?.settings.kind;
+  return cells?.[title] === undefined && load === undefined && kind !== undefined && NAMELESS.has(kind);
+}
+
+const NAMELESS: ReadonlySet<string> = new Set(['uuid', 'int', 'bigint', 'float', 'bool', 'json', 'array']);
+
 /** A cell, a value that the list loads, or a column that this staff member sees. */
 export function titleOf(
   context: AdminContext,

@@ -1,4 +1,4 @@
-import type { AdminAction, AdminContext, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminAction, AdminContext, AdminFile, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
 import { shownColumns } from '../app/admin/model-columns.ts';
 import type { AdminFileFormat } from '../app/admin/shapes.ts';
@@ -11,13 +11,14 @@ import type { Columns, RowOf } from '../db/declare/rows.ts';
 import { requireArguments } from '../options/read-options.ts';
 import { isMembers, rule } from '../options/value-rule.ts';
 import { givenOnce, namedActions, presenceOf, secretOf } from './named-actions.ts';
+import { idsOfTitles } from './reference-titles.ts';
 import { changesOf, closedFields, fieldOf } from './record-form.ts';
 import { RowStore, unlessMissing } from './row-store.ts';
 import { listPage, listQuery } from './screen-list.ts';
 import { screenOverview } from './screen-overview.ts';
 import { filteredColumn, type Plan, planOf } from './screen-plan.ts';
 import { namesSeenBy, recordOf, RESTORE } from './screen-record.ts';
-import { inSentence, keyOf, rowsOf, titleOf } from './screen-rows.ts';
+import { inSentence, isNamedById, keyOf, rowsOf, titleOf } from './screen-rows.ts';
 import type { ScreenForms, ScreenOptions, ScreenRow } from './screen-words.ts';
 
 /**
@@ -152,6 +153,7 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
     ...(words.files === undefined ? {} : { files: words.files }),
     related: [...relatedOf(plan), ...(words.related ?? [])],
     ...(words.isRestricted === true ? { isRestricted: true } : {}),
+    ...(isNamedById(plan) ? { isNamedById: true } : {}),
     ...(words.suggestions === undefined ? {} : { suggestions: words.suggestions }),
     ...(words.auditReads === true || (isMembers(resource.options.audit) && resource.options.audit.reads === true)
       ? { auditReads: true }
@@ -173,7 +175,10 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
         }),
     ...(plan.isBare || !createsRows || words.imports === false
       ? {}
-      : { imports: importsOf(plan), importRows: store.importRows.bind(store) }),
+      : {
+          imports: importsOf(plan),
+          importRows: (context: AdminContext, file: AdminFile) => store.importRows(context, creation.fields, file),
+        }),
     async list(context, query) {
       const access = await store.access(context);
       const { items, ...page } = await listPage(access, plan, context, query);
@@ -197,6 +202,7 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
       const rows = await rowsOf(context, plan, await access.byKeys(ids, plan.softDeletes ? 'any' : 'live', fields), shows, []);
       return new Map(rows.map(({ id, title }) => [id, title]));
     },
+    idsOfTitles: async (context, titles) => idsOfTitles(await store.access(context), plan, titles),
     async read(context, id, range) {
       const access = await store.access(context);
       const isListed = (of: { readonly name: string }, column: string): boolean => context.refersTo(of.name, column) === model.name;

@@ -412,7 +412,7 @@ const OF_SOMEBODY =
 const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   account_links: 'a link of a mail works for an active user only',
   admin_views: 'the user, the tenant and the member of staff are asked with each request, see test/admin/view-as.db.test.ts',
-  admin_saved_filters: 'read for the member of staff who is logged in',
+  admin_saved_filters: 'read for the member of staff who is logged in, by their role of now',
   api_keys: ['key', 'MCP'],
   audit_entries: 'read by staff and by those who manage the tenant, whose rights are looked up with each request',
   audit_inbox: 'becomes audit entries',

@@ -56,6 +56,7 @@ describeDatabases('files of a table without a resource', (database) => {
       tenant: () => Promise.resolve(null),
       linkTo: () => null,
       titlesOf: () => Promise.resolve(new Map()),
+      idsOf: () => Promise.resolve(new Map()),
       sightOf: () => Promise.resolve(null),
       refersTo: () => null,
       uploads: adminUploads(diskStore({ folder: app.folder })),

@@ -1,5 +1,7 @@
 import type { AdminAction, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminField } from '../../app/admin/shapes.ts';
+import { toolkitModules } from '../../app/data/toolkit-modules.ts';
+import type { Check } from '../../app/declare/check.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { Model } from '../../db/declare/model.ts';
 import { policiesOf } from '../../crud/policy/policies.ts';
@@ -65,6 +67,24 @@ export function sourceFaults(resources: readonly AdminResource[], app: App): Fau
           },
         ];
   });
+}
+
+/** People see the id of a record everywhere where nothing else names it. The toolkit's own lists are not the application's to change. */
+export function namelessRecords(site: { readonly resources: Iterable<AdminResource> }): Check<App> {
+  return {
+    name: 'nameless-records',
+    run({ modules }) {
+      const own = modules.flatMap(({ name, admin }) => (toolkitModules.has(name) ? [] : (admin?.resources ?? [])));
+      const names = new Set(own.map(({ name }) => name));
+      return [...site.resources]
+        .filter(({ name, isNamedById }) => isNamedById === true && names.has(name))
+        .map(({ name, label }) => ({
+          id: 'W043',
+          message: `The list "${name}" of the admin site shows the id of a record as its name.`,
+          hint: `Give the screen of ${label} a title: \`title: 'reference'\` for a text column, or a cell that makes one.`,
+        }));
+    },
+  };
 }
 
 function faultsOf(resource: AdminResource): Fault[] {

@@ -1,5 +1,6 @@
-import type { AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
-import type { AdminFileFormat, AdminImportResult } from '../../app/admin/shapes.ts';
+import type { AdminContext, AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
+import type { AdminImportResult } from '../../app/admin/import-result.ts';
+import type { AdminFileFormat } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { recordExport } from '../../auth/request/record-reading.ts';
 import { cursorsOf } from '../../app/data/cursors.ts';
@@ -19,11 +20,12 @@ import type { AdminSite } from '../state/admin-site.ts';
 import { namedFor, siteFacts } from '../state/site-kind.ts';
 import { adminErrors } from '../../screens/errors.ts';
 import { SAVED_NAME_LENGTH_MAX, SAVED_QUERY_LENGTH_MAX } from '../models.ts';
-import { type ListParameters, ListParametersSchema, readListQuery } from '../wire/read-list-query.ts';
+import { checkView, type ListParameters, ListParametersSchema, readListQuery } from '../wire/read-list-query.ts';
 import { deleteSavedFilter, listSavedFilters, saveFilter } from '../model/saved-filters.ts';
-import { requireRole } from '../staff/staff-roles.ts';
+import { refusalOf, requireRole, roleOf } from '../staff/staff-roles.ts';
 import { readerOf, targetTypeOf } from '../staff/reader-of.ts';
-import type { AdminChoices, AdminSavedFilter } from '../wire/wire.ts';
+import { ADMIN_ROLES, type AdminRole } from '../options.ts';
+import type { AdminChoices, AdminSavedFilter, AdminSavedFilters } from '../wire/wire.ts';
 
 const text = (maxLength: number, minLength = 0) => ({ type: 'string', minLength, maxLength });
 const ResourceName = jsonSchema<{ resource: string }>({
@@ -38,10 +40,12 @@ const SavedName = jsonSchema<{ resource: string; id: string }>({
   required: ['resource', 'id'],
   additionalProperties: false,
 });
-const ImportQuery = jsonSchema<{ dry_run?: boolean; mode?: 'create' | 'upsert' }>({
+const COLUMN = 'column.';
+/** `column.<name of a column of the file>` is the field that it is; empty: it is left out. The names are checked by {@link chosenColumns}. */
+const ImportQuery = jsonSchema<{ dry_run?: boolean; mode?: 'create' | 'upsert'; [column: `column.${string}`]: string }>({
   type: 'object',
   properties: { dry_run: { type: 'boolean' }, mode: { type: 'string', enum: ['create', 'upsert'] } },
-  additionalProperties: false,
+  additionalProperties: text(200),
 });
 const ChoicesQuery = jsonSchema<{ search?: string; id?: string }>({
   type: 'object',
@@ -51,16 +55,20 @@ const ChoicesQuery = jsonSchema<{ search?: string; id?: string }>({
 const NewsQuery = jsonSchema<{ id?: string }>({ type: 'object', properties: { id: text(300) }, additionalProperties: false });
 /** That something changed: what it is, the list or the record says. */
 const News = jsonSchema<Record<string, never>>({ type: 'object', additionalProperties: false });
-const SavedBody = jsonSchema<{ name: string; query: string }>({
+const SavedBody = jsonSchema<{ name: string; query: string; shared_with?: AdminRole | null }>({
   type: 'object',
-  properties: { name: text(SAVED_NAME_LENGTH_MAX, 1), query: text(SAVED_QUERY_LENGTH_MAX) },
+  properties: {
+    name: text(SAVED_NAME_LENGTH_MAX, 1),
+    query: text(SAVED_QUERY_LENGTH_MAX),
+    shared_with: { type: ['string', 'null'], enum: [...ADMIN_ROLES, null] },
+  },
   required: ['name', 'query'],
   additionalProperties: false,
 });
 const Imported = jsonSchema<AdminImportResult>({});
 const Choices = jsonSchema<AdminChoices>({});
 const Saved = jsonSchema<AdminSavedFilter>({});
-const SavedList = jsonSchema<{ items: readonly AdminSavedFilter[] }>({});
+const SavedList = jsonSchema<AdminSavedFilters>({});
 
 /** Records that a picker offers at once. */
 const CHOICES_MAX = 10;
@@ -68,6 +76,13 @@ const CHOICES_MAX = 10;
 /** What is done with a whole list: files, pickers and the filters that people keep. */
 export function listController(site: AdminSite, { authenticators }: LoginProvider): Controller {
   const facts = siteFacts(site.kind, authenticators);
+  const saving = async ({ principal, requestId }: Pick<AdminContext, 'principal' | 'requestId'>, { name }: AdminResource) => ({
+    principal,
+    requestId,
+    role: await roleOf(site.settings, principal.user),
+    resource: name,
+    audit: site.app.registry.audit,
+  });
 
   class KitSiteListController extends Controller {
     export = route.get(
@@ -122,7 +137,8 @@ export function listController(site: AdminSite, { authenticators }: LoginProvide
       async (context) => {
         const resource = site.resource(context.params.resource);
         await requireRole(site.settings, context.user, resource, 'import');
-        const { dry_run: dryRun = false, mode = 'create' } = context.query;
+        const { dry_run: dryRun = false, mode = 'create', ...rest } = context.query;
+        const columns = chosenColumns(rest);
         const type = (context.request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
         const format = type === mediaTypes.jsonl ? 'jsonl' : 'csv';
         const upsert = mode === 'upsert';
@@ -131,7 +147,7 @@ export function listController(site: AdminSite, { authenticators }: LoginProvide
           throw adminErrors.not_importable({ detail: 'No column of this list finds the records that a file would change.' });
         // A file that changes records needs both roles.
         if (upsert) await requireRole(site.settings, context.user, resource, 'update');
-        return resource.importRows(site.context(context, context.principal), { body: context.body, format, dryRun, upsert });
+        return resource.importRows(site.context(context, context.principal), { body: context.body, format, dryRun, upsert, columns });
       },
     );
 
@@ -179,7 +195,10 @@ export function listController(site: AdminSite, { authenticators }: LoginProvide
       const resource = site.resource(context.params.resource);
       await requireRole(site.settings, context.user, resource, 'read');
       // The table is the admin site's.
-      return { items: site.kind.isForStaff ? await listSavedFilters(context.db, context.user.id, resource.name) : [] };
+      if (!site.kind.isForStaff) return { items: [], shares: false, manages: false };
+      const role = await roleOf(site.settings, context.user);
+      const items = await listSavedFilters(context.db, { principal: context.principal, role, resource: resource.name });
+      return { items, shares: refusalOf(site.settings, role, resource, 'share') === null, manages: role === 'administrator' };
     });
 
     saveFilter = route.post(
@@ -189,22 +208,32 @@ export function listController(site: AdminSite, { authenticators }: LoginProvide
         const resource = site.resource(context.params.resource);
         await requireRole(site.settings, context.user, resource, 'read');
         if (!site.kind.isForStaff) throw coreErrors.not_found({ detail: 'Filters are not saved here.' });
-        const { name, query } = context.body;
+        const { name, query, shared_with: sharedWith = null } = context.body;
+        if (sharedWith !== null) await requireRole(site.settings, context.user, resource, 'share');
         // Only what the list understands is stored: it will be sent back as it is.
-        const caller = { cursors: await cursorsOf(site.app), userId: context.user.id };
-        readListQuery(resource, Object.fromEntries(new URLSearchParams(query)), caller);
-        return saveFilter(context.db, context.clock, { userId: context.user.id, resource: resource.name, name: name.trim(), query });
+        checkView(resource, query, { cursors: await cursorsOf(site.app), userId: context.user.id });
+        return saveFilter(context.db, context.clock, await saving(context, resource), { name: name.trim(), query, sharedWith });
       },
     );
 
     deleteFilter = route.delete('/:resource/filters/:id', { ...facts, params: SavedName }, async (context) => {
       const resource = site.resource(context.params.resource);
       const { id } = context.params;
-      if (!site.kind.isForStaff || !isUuid(id) || !(await deleteSavedFilter(context.db, context.user.id, resource.name, id)))
+      await requireRole(site.settings, context.user, resource, 'read');
+      if (!site.kind.isForStaff || !isUuid(id) || !(await deleteSavedFilter(context.db, await saving(context, resource), id)))
         throw adminErrors.record_not_found();
     });
   }
   return new (namedFor(site.kind, KitSiteListController))();
+}
+
+function chosenColumns(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const unknown = Object.keys(given).filter((name) => !name.startsWith(COLUMN));
+  if (unknown.length > 0) {
+    const message = `The parameters are dry_run, mode and ${COLUMN}<name of a column of the file>.`;
+    throw coreErrors.validation_error({ errors: unknown.map((name) => ({ location: ['query', name], code: 'unknown_field', message })) });
+  }
+  return Object.fromEntries(Object.entries(given).map(([name, field]) => [name.slice(COLUMN.length), field]));
 }
 
 function isOffered(formats: AdminResource['exports'], format: string): format is AdminFileFormat {

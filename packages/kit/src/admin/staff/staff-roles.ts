@@ -5,7 +5,7 @@ import type { Fault } from '../../options/fault.ts';
 import { adminErrors } from '../../screens/errors.ts';
 import type { AdminRole, AdminSettings } from '../options.ts';
 
-const OPERATIONS = ['read', 'create', 'update', 'remove', 'export', 'import'] as const;
+const OPERATIONS = ['read', 'create', 'update', 'remove', 'export', 'import', 'share'] as const;
 
 /** What a user can do with the records of a list. */
 export type StaffOperation = (typeof OPERATIONS)[number] | AdminAction;
@@ -55,6 +55,8 @@ function usualRole(settings: AdminSettings, resource: AdminResource, operation: 
   if (operation === 'read') return 'read_only';
   // Reading, but of everything at once and out of the site.
   if (operation === 'export') return 'operator';
+  // A view of the list, for others. It can be taken back.
+  if (operation === 'share') return 'operator';
   if (operation === 'import') return neededRole(settings, resource, 'create');
   if (typeof operation === 'string') return 'administrator';
   if (operation.needs !== undefined) return neededRole(settings, resource, operation.needs);

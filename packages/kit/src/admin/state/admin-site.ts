@@ -155,7 +155,11 @@ export class AdminSite {
           { ...resource, creation: drawn, actions },
           (operation) => refusalOf(this.settings, role, resource, operation) ?? readOnlyRefusal(access, operation),
           (each) => suggesting(this.resolved(role, each), suggestions[each.name]),
-          { follows: (await resource.isFollowed?.(context)) === true, polls: this.kind.isForStaff && resource.auditReads !== true },
+          {
+            follows: (await resource.isFollowed?.(context)) === true,
+            polls: this.kind.isForStaff && resource.auditReads !== true,
+            recordsReads: resource.auditReads === true,
+          },
         );
       }),
     );
@@ -212,6 +216,12 @@ export class AdminSite {
       of(targetType)?.refers?.[field] ?? (USER_FIELDS.has(field) ? 'user' : null);
     const titlesOf: AdminContext['titlesOf'] = async (targetType, ids) =>
       ids.length === 0 ? new Map() : ((await of(targetType)?.titles?.(context, [...new Set(ids)])) ?? new Map());
+    const idsOf: AdminContext['idsOf'] = async (targetType, titles) => {
+      const target = of(targetType);
+      const isReadable =
+        target !== undefined && refusalOf(this.settings, await roleOf(this.settings, principal.user), target, 'read') === null;
+      return titles.length === 0 || !isReadable ? new Map() : ((await target.idsOfTitles?.(context, titles)) ?? new Map());
+    };
     const sightOf: AdminContext['sightOf'] = async (targetType, ids) => {
       const target = of(targetType);
       const role = await roleOf(this.settings, principal.user);
@@ -226,6 +236,7 @@ export class AdminSite {
       audit,
       linkTo,
       titlesOf,
+      idsOf,
       sightOf,
       refersTo,
       uploads: this.uploads,
@@ -273,7 +284,7 @@ function shapeOf(
   resource: AdminResource,
   refusal: (operation: StaffOperation) => string | null,
   resolved: <T extends AdminField | AdminFilter>(each: T) => T,
-  tells: { readonly follows: boolean; readonly polls: boolean },
+  tells: { readonly follows: boolean; readonly polls: boolean; readonly recordsReads: boolean },
 ): AdminResourceShape {
   const { name, label, singular, plural, group, description, icon, columns, filters, searches, live, creation } = resource;
   const { editable, removable, removal, empty } = resource;
@@ -283,7 +294,23 @@ function shapeOf(
   const shortcuts = shortcutsOf(resource, refusal);
   const follows = tells.follows ? true : undefined;
   const polls = tells.polls && !tells.follows ? true : undefined;
-  const optional = { plural, description, icon, searches, live, follows, polls, removal, empty, edits, exports, imports, shortcuts };
+  const recordsReads = tells.recordsReads ? true : undefined;
+  const optional = {
+    plural,
+    description,
+    icon,
+    searches,
+    live,
+    follows,
+    polls,
+    recordsReads,
+    removal,
+    empty,
+    edits,
+    exports,
+    imports,
+    shortcuts,
+  };
   const uncreatable = refusal('create');
   const offered = 'refused' in creation ? creation : { fields: creation.fields.map(resolved) };
   return {

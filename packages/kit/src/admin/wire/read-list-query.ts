@@ -63,6 +63,16 @@ export function readListQuery(resource: AdminResource, given: ListParameters, { 
   };
 }
 
+/** A view that somebody saves: what the list understands, and which of its columns are shown. */
+export function checkView(resource: AdminResource, query: string, caller: ListCaller): void {
+  const { columns = '', ...rest } = Object.fromEntries(new URLSearchParams(query));
+  readListQuery(resource, rest, caller);
+  const known = resource.columns.map(({ name }) => name);
+  if (columns === '' || columns.split(',').every((name) => known.includes(name))) return;
+  const message = `The columns of this list are ${names(known)}.`;
+  throw coreErrors.validation_error({ errors: [{ location: ['query', 'columns'], code: 'invalid', message }] });
+}
+
 function unknownFilter({ filters }: AdminResource): string {
   return `The filters of this list are ${names(filters.flatMap((filter) => [...adminFilterNames(filter).keys()].map((name) => `${FILTER}${name}`)))}.`;
 }

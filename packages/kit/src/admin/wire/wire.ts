@@ -8,7 +8,7 @@
 //   GET    api/session                                → AdminSession; 403 staff_only carries `csrf_token`, to log out with
 //   GET    api/tenants                                → PortalTenantChoice; POST …/tenants/:id/choose → 204. Only in the portal
 //   GET    api/state                                  → AdminSiteState, every few seconds: whether server, databases and workers work
-//   GET    api/overview?range=24h                     → AdminOverviewAnswer
+//   GET    api/overview?range=24h                     → AdminOverviewAnswer; /export: the numbers of its charts as CSV
 //   GET    api/pages/:name                            → AdminSectionsAnswer; only in the portal
 //   GET    api/resources/:name                        ?search= &cursor= &limit= &sort=-created_at &filter.<name>= → AdminPage
 //   POST   api/resources/:name                        { field: value, … } → AdminResult, 201
@@ -18,11 +18,11 @@
 //   POST   api/resources/:name/actions/:action        { ids: […], fields: { … } } → AdminResult
 //   POST   api/resources/:name/actions/:action/preview  the same → AdminPreview; changes nothing
 //   GET    api/lists/:name/export?format=csv          with the parameters of the list → the rows as a file
-//   POST   api/lists/:name/import?dry_run=true        a file as text/csv or application/x-ndjson → AdminImportResult
+//   POST   api/lists/:name/import?dry_run=true        &mode=upsert &column.<name>=<field>, and a file as text/csv or application/x-ndjson → AdminImportResult
 //   GET    api/lists/:name/news?id=                   → an event stream of `changed`, at first once: the list, or the record, is to be read again
 //   GET    api/lists/:name/choices?search= | ?id=     → AdminChoices, for pickers
-//   GET    api/lists/:name/filters                    → { items: AdminSavedFilter[] } of the caller
-//   POST   api/lists/:name/filters                    { name, query } → AdminSavedFilter, 201; DELETE …/filters/:id → 204
+//   GET    api/lists/:name/filters                    → AdminSavedFilters: of the caller, and those that are shared with their role
+//   POST   api/lists/:name/filters                    { name, query, shared_with? } → AdminSavedFilter, 201; DELETE …/filters/:id → 204
 //   GET    api/view                                   → AdminView; POST { user, tenant?, reason } → AdminView, 201; DELETE → 204. With viewAs
 // A change (POST, PATCH, DELETE of resources) takes an `idempotency-key`: sent again, it is done once; a repetition of a change that was done is
 // 409 response_not_kept. PATCH takes `if-match` with `form.tag`: 412 when the record was changed meanwhile.
@@ -119,11 +119,23 @@ export interface AdminChoices {
   readonly items: readonly { readonly id: string; readonly title: string }[];
 }
 
-/** Filters that the caller gave a name; `query` is that of the list's address. */
+/** A view of a list that somebody gave a name; `query` is that of the list's address. */
 export interface AdminSavedFilter {
   readonly id: string;
   readonly name: string;
   readonly query: string;
+  /** The least role that sees it besides its owner; null: none. */
+  readonly shared_with: AdminSession['user']['role'] | null;
+  /** It is the caller's own. */
+  readonly own: boolean;
+}
+
+export interface AdminSavedFilters {
+  readonly items: readonly AdminSavedFilter[];
+  /** The caller may share views of this list. */
+  readonly shares: boolean;
+  /** The caller may delete what others share. */
+  readonly manages: boolean;
 }
 
 /** Ids in one request of an action; the site sends larger selections in several and shows how far it is. */

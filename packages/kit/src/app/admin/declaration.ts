@@ -5,12 +5,12 @@ import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Cursors } from '../../db/sql/keyset/cursor.ts';
 import type { Log } from '../../http/log.ts';
+import type { AdminImportResult } from './import-result.ts';
 import type { AdminOverview, AdminRecord, AdminSection, AdminTimelineEntry } from './sections.ts';
 import type {
   AdminActionShape,
   AdminFileFormat,
   AdminFileTarget,
-  AdminImportResult,
   AdminPage,
   AdminPageShape,
   AdminPreview,
@@ -42,6 +42,8 @@ export interface AdminContext {
   readonly exchange?: object;
   /** What people call records of this kind, by id; those that are gone, or have no name, are not in it. */
   readonly titlesOf: (targetType: string, ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  /** The ids of the records of this kind that people call so, by name: those that the caller may see. Two of a name that more have. */
+  readonly idsOf: (targetType: string, titles: readonly string[]) => Promise<ReadonlyMap<string, readonly string[]>>;
   /** What the caller may know of records of this kind, for pages that speak of records of others. Null: nothing limits it. */
   readonly sightOf: (targetType: string, ids: readonly string[]) => Promise<AdminSight | null>;
   /** What a field of such a record refers to, as `linkTo` takes it: `owner_id` → `user`. Null: it is a plain value. */
@@ -123,6 +125,8 @@ export interface AdminFile {
   readonly dryRun: boolean;
   /** Rows that are there already are changed; else they are faults. */
   readonly upsert: boolean;
+  /** By the name of a column of the file: the field that it is; an empty text: it is left out. */
+  readonly columns?: Readonly<Record<string, string>>;
 }
 
 /** A kind of record that the site lists. Rules stay in the module's verbs; this only says what is shown and what may be done. */
@@ -148,6 +152,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly isRestricted?: boolean;
   /** Operations (`create`, or names of actions) that need a login within the last minutes: those that hand out a credential or rights. */
   readonly needsPresence?: readonly string[];
+  /** Nothing names its records but their id. */
+  readonly isNamedById?: boolean;
   /** Reading a record is recorded in the audit log. */
   readonly auditReads?: boolean;
   /** Fields of its records that hold ids of others, and of which kind: `{ endpoint_id: 'webhook_endpoint' }`. */
@@ -179,6 +185,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   read(context: AdminContext, id: string, range?: AdminRange): Promise<AdminRecord | null>;
   /** What people call the records with these ids; those that are gone are not in it. */
   titles?(context: AdminContext, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** The ids of the records that people call so, by title: two of a title that more have. Files may then name records of this list. */
+  idsOfTitles?(context: AdminContext, titles: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
   /**
    * Rules about fields that their kinds cannot state; throws a 422. Asked where a form has faults of its kinds: it gets the fields that have none, so
    * that the user sees all faults at once. `create` and `update` check the same. `id`: null for a new record.

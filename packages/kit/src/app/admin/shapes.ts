@@ -276,6 +276,8 @@ export interface AdminResourceShape {
   readonly follows?: boolean;
   /** Set by the site: no stream reports its changes, and reading again leaves no trace, so pages look for changes themselves. */
   readonly polls?: boolean;
+  /** Set by the site: the audit log has every reading of a record, so pages read one only when somebody asks for it. */
+  readonly recordsReads?: boolean;
   /** What people often do here, for the command palette. */
   readonly shortcuts?: readonly AdminShortcut[];
   /** The form of a new record, or why there is none. */
@@ -376,15 +378,6 @@ export interface AdminResult {
   readonly rest?: readonly string[];
   /** Of a selection: what could not be done, and why. */
   readonly failures?: readonly AdminFailure[];
-}
-
-/** What a file did, or would do. */
-export interface AdminImportResult {
-  readonly created: number;
-  readonly updated: number;
-  readonly dry_run: boolean;
-  /** Columns of the file that are known and not taken. */
-  readonly ignored: readonly string[];
 }
 
 /** The time until now, or a time of its own: `2026-03-01T08:00:00.000Z/2026-03-01T09:30:00.000Z`. */

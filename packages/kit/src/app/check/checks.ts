@@ -1,4 +1,5 @@
 import { DATA_CHECKS, DATA_WARNINGS } from './personal-checks.ts';
+import { SERVER_CHECKS } from './server-warnings.ts';
 import { TENANT_CHECKS } from './tenant-checks.ts';
 
 /** What each check id means. `kit explain` and docs/reference/checks.md are made from this table. */
@@ -365,36 +366,13 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     remedy:
       'Add `audit()` of `kit/contrib/audit` to the modules of `createApp()`. Without `audit: true` a resource is recorded where the module is there.',
   },
-  W034: {
-    title: 'Statements have no upper limit on the server',
-    explanation:
-      'The session has no `statement_timeout`. Reads that can take long have their own deadline, but a statement of your own handlers that is not marked with `mayBeLong`, or of another program with the same role, can run for hours. Reported by `kit doctor --database`.',
-    remedy:
-      "Set a limit on the role, which also works behind poolers: `alter role app set statement_timeout = '15min'`. Without a pooler, `openDatabase(url, { statementMsMax })` does the same. Migrations are not limited by it; in your own long work, begin the transaction with `set local statement_timeout = 0`.",
-  },
-  W035: {
-    title: 'The database does not take changes',
-    explanation:
-      'The connection leads to a replica, or to a server that was made read-only. Requests that write fail with `database_read_only`. Reported by `kit doctor --database`.',
-    remedy: 'Set an address that leads to the primary, or several hosts: `postgres://a,b/shop?target_session_attrs=read-write`.',
-  },
-  W036: {
-    title: 'A replica is far behind',
-    explanation:
-      'A replica is more than ten seconds behind the primary: what it shows is old, and a failover to it takes that much longer. Reported by `kit doctor --database`; for the replicas of a primary, the role needs `pg_monitor`.',
-    remedy: 'Look for long transactions on the replica, and check its disk and network.',
-  },
-  W037: {
-    title: 'The pools of a few processes need more connections than the server has',
-    explanation:
-      'Three processes, such as a server, a worker and the next version during a restart, would together open more connections than ordinary roles can have. Requests then fail with `database_unavailable` while the app restarts. Reported by `kit doctor --database`.',
-    remedy: 'Decrease `DATABASE_POOL_MAX`, increase `max_connections` of the server, or use a pooler.',
-  },
-  W038: {
-    title: 'Database connections have no keep-alive',
-    explanation:
-      'TCP keep-alive is off, so a connection that waits for notifications does not notice that the host of the server vanished, and a firewall may drop idle connections without a word. Reported by `kit doctor --database`.',
-    remedy: 'Remove `keepalives=0` from the URL, or set `keepAliveMs` of `openDatabase`.',
-  },
+  ...SERVER_CHECKS,
   ...TENANT_CHECKS,
+  W043: {
+    title: 'Records of a list of the admin site have no name',
+    explanation:
+      'No column of the model can name a record, so the list, links to it, confirmations and messages show the id. `kit check` reports it for the lists of your own modules.',
+    remedy:
+      "Name a text column of the model: `modelResource(orders, { title: 'reference' })`. Where no column says it, make one: `cells: { title: (row) => … }`, `title: 'title'`.",
+  },
 };

@@ -65,3 +65,38 @@ export function describeServer(
     statementMsMax === 0 ? 'no limit for statements' : `statements limited to ${statementMsMax / 1000} s`,
   ].join(', ');
 }
+
+/** Checks of `kit doctor --database`. */
+export const SERVER_CHECKS = {
+  W034: {
+    title: 'Statements have no upper limit on the server',
+    explanation:
+      'The session has no `statement_timeout`. Reads that can take long have their own deadline, but a statement of your own handlers that is not marked with `mayBeLong`, or of another program with the same role, can run for hours. Reported by `kit doctor --database`.',
+    remedy:
+      "Set a limit on the role, which also works behind poolers: `alter role app set statement_timeout = '15min'`. Without a pooler, `openDatabase(url, { statementMsMax })` does the same. Migrations are not limited by it; in your own long work, begin the transaction with `set local statement_timeout = 0`.",
+  },
+  W035: {
+    title: 'The database does not take changes',
+    explanation:
+      'The connection leads to a replica, or to a server that was made read-only. Requests that write fail with `database_read_only`. Reported by `kit doctor --database`.',
+    remedy: 'Set an address that leads to the primary, or several hosts: `postgres://a,b/shop?target_session_attrs=read-write`.',
+  },
+  W036: {
+    title: 'A replica is far behind',
+    explanation:
+      'A replica is more than ten seconds behind the primary: what it shows is old, and a failover to it takes that much longer. Reported by `kit doctor --database`; for the replicas of a primary, the role needs `pg_monitor`.',
+    remedy: 'Look for long transactions on the replica, and check its disk and network.',
+  },
+  W037: {
+    title: 'The pools of a few processes need more connections than the server has',
+    explanation:
+      'Three processes, such as a server, a worker and the next version during a restart, would together open more connections than ordinary roles can have. Requests then fail with `database_unavailable` while the app restarts. Reported by `kit doctor --database`.',
+    remedy: 'Decrease `DATABASE_POOL_MAX`, increase `max_connections` of the server, or use a pooler.',
+  },
+  W038: {
+    title: 'Database connections have no keep-alive',
+    explanation:
+      'TCP keep-alive is off, so a connection that waits for notifications does not notice that the host of the server vanished, and a firewall may drop idle connections without a word. Reported by `kit doctor --database`.',
+    remedy: 'Remove `keepalives=0` from the URL, or set `keepAliveMs` of `openDatabase`.',
+  },
+} as const;

@@ -29,6 +29,7 @@ describeDatabases('uploads in the admin site', (database) => {
       tenant: () => Promise.resolve(null),
       linkTo: () => null,
       titlesOf: () => Promise.resolve(new Map()),
+      idsOf: () => Promise.resolve(new Map()),
       sightOf: () => Promise.resolve(null),
       refersTo: () => null,
     };

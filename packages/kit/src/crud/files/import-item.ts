@@ -7,6 +7,7 @@ import type { JsonLimits } from '../../http/json/parse-json.ts';
 import { type Schema } from '../../http/declare/schema.ts';
 import type { RowIntent } from '../write/intent.ts';
 import type { Pipeline } from '../write/pipeline.ts';
+import type { ReadFile } from './read-file.ts';
 import type { ListDeclaration } from '../read/list-query.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Item } from '../declare/item.ts';
@@ -29,6 +30,8 @@ export interface RowImportOptions {
   readonly by?: string | undefined;
   /** Limits of the JSON in a row, as of a body. Default: those of an app that sets none. */
   readonly json?: JsonLimits;
+  /** Reads a file that has other words than the table. Default: it has the names of columns, and keys in references. */
+  readonly translate?: ((file: ReadFile) => ReadFile) | undefined;
 }
 
 /** A row of a file. */

@@ -14,7 +14,7 @@ import type { FileFormat } from '../options/file-options.ts';
 import { CellFault, cellValue } from './import-row.ts';
 import { limits } from '../declare/limits.ts';
 import type { StoredColumn } from '../policy/policy.ts';
-import { type FileRow, readFile } from './read-file.ts';
+import { type FileRow, type ReadFile, readFile } from './read-file.ts';
 import { bodySchemas, leadsToOne } from '../mount/schemas.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
 import type { Item } from '../declare/item.ts';
@@ -44,6 +44,7 @@ export class RowReader {
   readonly #rowsMax: number;
   readonly #faultsMax: number;
   readonly #json: JsonLimits;
+  readonly #translate: (file: ReadFile) => ReadFile;
   readonly #faults: FieldError[] = [];
   readonly #ignored = new Set<string>();
   readonly #input: ReadonlySet<string>;
@@ -54,13 +55,19 @@ export class RowReader {
   /** Input columns that a rule about the row decides. */
   readonly #ruled = new Set<string>();
 
-  constructor(access: ImportTarget, view: View, request: CrudRequest, { rowsMax, json = INPUT_LIMITS }: RowImportOptions) {
+  constructor(
+    access: ImportTarget,
+    view: View,
+    request: CrudRequest,
+    { rowsMax, json = INPUT_LIMITS, translate = (file) => file }: RowImportOptions,
+  ) {
     this.#access = access;
     this.#request = request;
     this.#view = view;
     this.#rowsMax = rowsMax;
     this.#faultsMax = access.list.limits.importErrors;
     this.#json = json;
+    this.#translate = translate;
     this.#input = new Set(access.input);
   }
 
@@ -107,7 +114,7 @@ export class RowReader {
   async read(body: Readable, format: FileFormat): Promise<ImportItem[]> {
     const { policy } = this.#access;
     await this.#decideUnwritable();
-    const file = await readFile(body, format, this.#json);
+    const file = this.#translate(await readFile(body, format, this.#json));
     if (file.header !== undefined) this.#header(file.header);
     const declared = this.#access.schema ?? bodySchemas(policy, this.#access.input, undefined, this.#access.address).create;
     const schema = declared['~standard'];
@@ -132,7 +139,14 @@ export class RowReader {
           findUnknown?.(given, [...at], this.#faults);
           const result = schema.validate(given) as RowResult | Promise<RowResult>;
           const hasUnknown = this.#faults.length > known;
-          const item = this.#item(row.number, given, result instanceof Promise ? await result : result, hasUnknown);
+          const faults = row.fault === undefined ? (row.faults ?? {}) : {};
+          for (const [name, message] of Object.entries(faults)) this.refuse([...at, name], 'invalid', message);
+          const item = this.#item(
+            row.number,
+            given,
+            withoutIssuesOf(faults, result instanceof Promise ? await result : result),
+            hasUnknown,
+          );
           if (row.fault === undefined) this.#refuseInexact(row.values, given, at, this.#faults.slice(known));
           if (item !== undefined) items.push(item);
         }
@@ -286,4 +300,10 @@ export class RowReader {
   finish(): void {
     if (this.#faults.length > 0) throw coreErrors.validation_error({ errors: this.#faults.slice(0, this.#faultsMax) });
   }
+}
+
+/** What is wrong with a cell is said once. */
+function withoutIssuesOf(faults: Readonly<Record<string, string>>, result: RowResult): RowResult {
+  if (result.issues === undefined) return result;
+  return { issues: result.issues.filter(({ path = [] }) => path.length === 0 || !Object.hasOwn(faults, String(path[0]))) };
 }

@@ -8,7 +8,13 @@ import type { FileFormat } from '../options/file-options.ts';
 
 /** One row of a file, with its number as an editor of the file counts: CSV rows from 2, below the header; lines from 1. */
 export type FileRow =
-  | { readonly number: number; readonly values: Readonly<Record<string, unknown>>; readonly fault?: undefined }
+  | {
+      readonly number: number;
+      readonly values: Readonly<Record<string, unknown>>;
+      readonly fault?: undefined;
+      /** By column, what is wrong with its cell. */
+      readonly faults?: Readonly<Record<string, string>>;
+    }
   | { readonly number: number; readonly fault: string; readonly path?: readonly (string | number)[] };
 
 /** A CSV file's header comes first, then its rows. Cells are text; an empty one is null, `""` is the empty text. */

@@ -27,6 +27,7 @@ import type { RowKey } from '../write/row-statements.ts';
 import type { Readable } from 'node:stream';
 import type { Schema } from '../../http/declare/schema.ts';
 import type { FileFormat } from '../options/file-options.ts';
+import type { ReadFile } from '../files/read-file.ts';
 import { type ImportResult, RowImport } from '../files/row-import.ts';
 import { unwritableColumns } from '../policy/unwritable-columns.ts';
 
@@ -50,6 +51,8 @@ export interface AdminImport {
   /** The column that finds rows which are there already; absent: every row is new. */
   readonly by?: string | undefined;
   readonly isDryRun: boolean;
+  /** Reads a file that has other words than the table. */
+  readonly translate?: ((file: ReadFile) => ReadFile) | undefined;
 }
 
 /** How the site reaches the rows of a resource. */
@@ -378,9 +381,9 @@ export class AdminAccess {
   }
 
   /** Makes rows of a file, and changes those that `by` finds: all or none, with `via: 'import'`. */
-  importRows(body: Readable, format: FileFormat, { input, schema, by, isDryRun }: AdminImport): Promise<ImportResult> {
+  importRows(body: Readable, format: FileFormat, { input, schema, by, isDryRun, translate }: AdminImport): Promise<ImportResult> {
     const { policy, list, pipeline } = this.#mounted;
-    const rows = new RowImport({ policy, list, pipeline, input, schema }, { rowsMax: limits.importRows, by });
+    const rows = new RowImport({ policy, list, pipeline, input, schema }, { rowsMax: limits.importRows, by, translate });
     return this.#as('create', (request) => rows.run(request, body, format, { isDryRun, isUpsert: by !== undefined }));
   }
 }

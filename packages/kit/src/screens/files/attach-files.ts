@@ -1,10 +1,10 @@
-import { CONFLICT_RETRIES } from '../db/engine/conflict-retries.ts';
-import type { AdminContext, AttachedFile } from '../app/admin/declaration.ts';
-import { scopeColumn } from '../crud/declare/scope-rule.ts';
-import type { Db } from '../db/engine/db.ts';
-import { find, type Key } from '../db/rows/repository.ts';
-import type { Plan } from './screen-plan.ts';
-import type { ScreenRow as Row } from './screen-words.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import type { AdminContext, AttachedFile } from '../../app/admin/declaration.ts';
+import { scopeColumn } from '../../crud/declare/scope-rule.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { find, type Key } from '../../db/rows/repository.ts';
+import type { Plan } from '../screen-plan.ts';
+import type { ScreenRow as Row } from '../screen-words.ts';
 
 /** Runs a write, and `attachFiles` in the same transaction when the form sent files. */
 export async function writeWithFiles(
