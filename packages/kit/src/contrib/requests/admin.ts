@@ -7,10 +7,26 @@ interface Called {
   readonly key_id: string | null;
 }
 
+/** What the user and the key of a row are called. */
+interface Names {
+  readonly user?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** Of a page of rows, in two reads. */
+async function namesOf(rows: readonly Called[], { titlesOf }: AdminContext): Promise<readonly Names[]> {
+  const given = (ids: readonly (string | null)[]) => ids.flatMap((id) => (id === null || id === '' ? [] : [id]));
+  const users = await titlesOf('user', given(rows.map(({ owner_id: id }) => id)));
+  const keys = await titlesOf('api_key', given(rows.map(({ key_id: id }) => id)));
+  return rows.map(({ owner_id: user, key_id: key }) => ({ user: users.get(user), key: keys.get(key ?? '') }));
+}
+
 /** To the page of the user and of the key, where the site has one. */
 const links = {
-  owner_id: ({ owner_id: id }: Called, { linkTo }: AdminContext) => (id === '' ? null : (linkTo('user', id, id) ?? id)),
-  key_id: ({ key_id: id }: Called, { linkTo }: AdminContext) => (id === null || id === '' ? null : (linkTo('api_key', id, id) ?? id)),
+  owner_id: ({ owner_id: id, user = id }: Called & Names, { linkTo }: AdminContext) =>
+    id === '' ? null : (linkTo('user', id, user) ?? user),
+  key_id: ({ key_id: id, key = id ?? '' }: Called & Names, { linkTo }: AdminContext) =>
+    id === null || id === '' ? null : (linkTo('api_key', id, key) ?? key),
 };
 
 const requestScreen = screen(requestResource, {
@@ -40,6 +56,7 @@ const requestScreen = screen(requestResource, {
     { column: 'request_id', label: 'Request id', isIndexed: true },
   ],
   related: [{ to: 'tenant', filter: 'tenant', column: 'tenant_key' }],
+  load: namesOf,
   cells: links,
   search: [],
   readOnly: true,
@@ -50,6 +67,7 @@ const usageScreen = screen(usageResource, {
   name: 'request-usage',
   label: 'Who calls what',
   singular: 'count',
+  plural: 'counts',
   group: 'API',
   icon: 'usage',
   description: 'Requests by day, operation, version and caller. Filter by a version or by deprecated operations before you remove them.',
@@ -75,11 +93,17 @@ const usageScreen = screen(usageResource, {
     { column: 'tenant_key', name: 'tenant', label: 'Tenant', isIndexed: true },
   ],
   related: [{ to: 'tenant', filter: 'tenant', column: 'tenant_key' }],
+  load: namesOf,
   cells: links,
   search: [],
   readOnly: true,
   creation: { refused: 'Requests are counted by the API itself.' },
 });
+
+interface Whose extends Names {
+  readonly tenant_key: string;
+  readonly period: string;
+}
 
 const quotaScreen = screen(quotaResource, {
   name: 'quotas',
@@ -88,7 +112,7 @@ const quotaScreen = screen(quotaResource, {
   group: 'API',
   icon: 'usage',
   description: 'What API keys, users and tenants used of their quotas by calendar period (UTC). Exact: it is counted with each request.',
-  title: 'period',
+  title: 'whose',
   columns: [
     'kind',
     { name: 'key_id', label: 'API key', kind: 'link' },
@@ -107,7 +131,8 @@ const quotaScreen = screen(quotaResource, {
     { column: 'tenant_key', name: 'tenant', label: 'Tenant', isIndexed: true },
   ],
   related: [{ to: 'tenant', filter: 'tenant', column: 'tenant_key' }],
-  cells: links,
+  load: namesOf,
+  cells: { ...links, whose: ({ key, user, tenant_key: tenant, period }: Whose) => `${key ?? user ?? (tenant || 'Quota')}, ${period}` },
   search: [],
   readOnly: true,
   creation: { refused: 'Requests are counted by the API itself.' },
