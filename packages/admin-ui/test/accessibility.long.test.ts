@@ -116,7 +116,32 @@ const screens: readonly Screen[] = [
 /** What a list can do besides showing rows, pickers, ranges and the other modules. */
 const more: readonly Screen[] = [
   ...['orders', 'jobs', 'job-failures', 'job-schedules', 'uploads', 'grants', 'groups'].flatMap(listAndRecord),
-  ['import', (page) => go(page, shop, '#/orders/-/import')],
+  [
+    'import',
+    async (page) => {
+      await go(page, shop, '#/orders/-/import');
+      const buffer = Buffer.from('Order,Quantity,Customer\nA-1,0,Nobody\nA-2,two,Grace Hopper\n');
+      await page.locator('input[type=file]').setInputFiles({ name: 'orders.csv', mimeType: 'text/csv', buffer });
+      await page.getByRole('region', { name: 'Rows of the file' }).waitFor();
+    },
+  ],
+  [
+    'shortcuts',
+    async (page) => {
+      await go(page, shop, '#/orders');
+      await page.keyboard.press('?');
+      await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    },
+  ],
+  [
+    'a cell that is edited',
+    async (page) => {
+      await page.keyboard.press('Escape');
+      await go(page, shop, '#/orders?search=BL-1');
+      await page.getByRole('link', { name: 'BL-1', exact: true }).press('F2');
+      await page.getByRole('dialog', { name: 'Edit BL-1' }).getByLabel('Quantity').waitFor();
+    },
+  ],
   ['grant form', (page) => go(page, shop, '#/grants/-/new')],
   [
     'picker',
@@ -135,8 +160,16 @@ const more: readonly Screen[] = [
     },
   ],
   [
+    'a view that is saved',
+    async (page) => {
+      await page.getByRole('button', { name: 'Save the current view …' }).click();
+      await page.getByRole('dialog').getByLabel('Who sees it').waitFor();
+    },
+  ],
+  [
     'filter',
     async (page) => {
+      await page.keyboard.press('Escape');
       await go(page, shop, '#/orders?filter.status.not=paid');
       await page.getByRole('button', { name: 'Add filter' }).click();
       await page.getByLabel('Filter by').selectOption({ label: 'Created at' });

@@ -5,7 +5,7 @@ import { insert } from '../../kit/src/db/index.ts';
 import { AdminBrowser, row } from './admin-browser.ts';
 import { findings } from './axe.ts';
 import { NOW } from './shop/fill.ts';
-import { customers, orderResource, ordersModule } from './shop/orders.ts';
+import { customerResource, customers, orderResource, ordersModule } from './shop/orders.ts';
 import { Shop } from './shop/shop.ts';
 
 let shop: Shop;
@@ -29,11 +29,12 @@ afterEach(async () => {
   admin.expectQuiet();
 });
 
-/** What ada does meanwhile, elsewhere. */
-function adaWrites() {
+const caller = () => {
   const user = { ...ada, email: null, is_active: true, is_staff: true, is_superuser: false };
-  return crudOf(shop.app, orderResource).as({ user, audience: 'staff' }).write();
-}
+  return { user, audience: 'staff' } as const;
+};
+/** What ada does meanwhile, elsewhere. */
+const adaWrites = () => crudOf(shop.app, orderResource).as(caller()).write();
 const newOrder = async (reference: string): Promise<string> =>
   (await adaWrites().create({ reference, quantity: 1, customer_id: customer })).id;
 
@@ -84,4 +85,43 @@ test('the page of a record shows its changes, and the form says who changed what
   expect(await findings(page)).toEqual([]);
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog').getByText('11').first().waitFor();
+});
+
+test('a record whose readings are recorded is read when somebody asks for it, not when it changes or its tab is looked at again', async () => {
+  const { id } = await insert(shop.db, customers, { name: 'Lovelace' });
+  const readings = async () =>
+    (await shop.db.query("select seq from audit_entries where action like '%.read' and target_id = $1", [id])).length;
+  page = await admin.at(`#/customers/${id}`);
+  await page.getByRole('heading', { name: 'Lovelace', level: 1 }).waitFor();
+  await expect.poll(readings).toBe(1);
+  const note = page.getByRole('note').filter({ hasText: 'This record may have changed since you read it.' });
+  const rename = (name: string) => crudOf(shop.app, customerResource).as(caller()).write().update(id, { name });
+  // The stream may begin after the first of them.
+  await expect
+    .poll(async () => {
+      await rename('Byron');
+      await rename('King');
+      return note.count();
+    })
+    .toBe(1);
+  expect(await findings(page)).toEqual([]);
+  await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+  await page.getByRole('heading', { name: 'Lovelace', level: 1 }).waitFor();
+  expect(await readings()).toBe(1);
+  await note.getByRole('button', { name: 'Read it again' }).click();
+  await page.getByRole('heading', { name: 'King', level: 1 }).waitFor();
+  await note.waitFor({ state: 'detached' });
+  expect(await readings()).toBe(2);
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await page.getByRole('heading', { name: 'Edit King', level: 1 }).waitFor();
+  await expect.poll(readings).toBe(3);
+  const warning = page.getByRole('note').filter({ hasText: 'may have changed since you opened the form' });
+  await expect
+    .poll(async () => {
+      await rename('Noel');
+      await rename('King');
+      return warning.count();
+    })
+    .toBe(1);
+  expect(await readings()).toBe(3);
 });

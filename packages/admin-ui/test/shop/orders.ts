@@ -26,7 +26,7 @@ const indexes = [{ columns: ['customer_id'] }, softDeleteUnique('reference')];
 export const orders = model('orders', { ...orderColumns, customer_id: t.ref(() => customers) }, { indexes });
 export const orderLines = model('order_lines', { ...lineColumns, order_id: t.ref(() => orders) }, { indexes: lineIndexes });
 
-const customerResource = resource(customers, { unscoped: true, admin: { rows: true } });
+export const customerResource = resource(customers, { unscoped: true, admin: { rows: true } });
 const lineResource = resource(orderLines, { unscoped: true, admin: { rows: true } });
 export const orderResource = resource(orders, {
   unscoped: true,
@@ -52,6 +52,7 @@ export const orderResource = resource(orders, {
 class OrderController extends CrudController(orderResource, { permission: isStaff, search: ['reference', 'remark'] }) {}
 
 class LiveOrderController extends CrudController(orderResource, { permission: isStaff, live: true }) {}
+class LiveCustomerController extends CrudController(customerResource, { permission: isStaff, live: true }) {}
 
 /** Orders of customers, declared as CRUD resources: the admin site has from it what it does with the list. */
 export function ordersModule({ live = false } = {}): Module {
@@ -66,7 +67,9 @@ export function ordersModule({ live = false } = {}): Module {
         createTable('order_lines', { ...lineColumns, order_id: t.ref('orders') }, { indexes: lineIndexes }),
       ]),
     ],
-    mount: { '/v1/orders': live ? new LiveOrderController() : new OrderController() },
+    mount: live
+      ? { '/v1/orders': new LiveOrderController(), '/v1/customers': new LiveCustomerController() }
+      : { '/v1/orders': new OrderController() },
     admin: {
       resources: [
         modelResource(customerResource, { singular: 'Customer', group: 'Shop', auditReads: true }),
