@@ -27,6 +27,7 @@ export interface ImportTarget {
 
 export interface RowImportOptions {
   readonly rowsMax: number;
+  /** The column that finds rows which are there already. Default: every row is new. */
   readonly by?: string | undefined;
   /** Limits of the JSON in a row, as of a body. Default: those of an app that sets none. */
   readonly json?: JsonLimits;

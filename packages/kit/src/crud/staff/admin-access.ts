@@ -27,7 +27,7 @@ import type { RowKey } from '../write/row-statements.ts';
 import type { Readable } from 'node:stream';
 import type { Schema } from '../../http/declare/schema.ts';
 import type { FileFormat } from '../options/file-options.ts';
-import type { ReadFile } from '../files/read-file.ts';
+import type { RowImportOptions } from '../files/import-item.ts';
 import { type ImportResult, RowImport } from '../files/row-import.ts';
 import { unwritableColumns } from '../policy/unwritable-columns.ts';
 
@@ -44,15 +44,11 @@ export interface AdminWrite {
   readonly returned?: ((value: unknown) => void) | undefined;
 }
 
-export interface AdminImport {
+export interface AdminImport extends Pick<RowImportOptions, 'by' | 'translate'> {
   /** Columns that are taken: those of the form of a new row. */
   readonly input: readonly string[];
   readonly schema: Schema;
-  /** The column that finds rows which are there already; absent: every row is new. */
-  readonly by?: string | undefined;
   readonly isDryRun: boolean;
-  /** Reads a file that has other words than the table. */
-  readonly translate?: ((file: ReadFile) => ReadFile) | undefined;
 }
 
 /** How the site reaches the rows of a resource. */
