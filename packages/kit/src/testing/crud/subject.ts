@@ -50,6 +50,7 @@ export interface Made {
 export class CrudSubject {
   readonly app: TestApp;
   readonly operations: MountedResource;
+  readonly #creator: TestClient;
   readonly owner: TestClient;
   readonly stranger: TestClient | undefined;
   readonly tenantless: TestClient | undefined;
@@ -82,12 +83,14 @@ export class CrudSubject {
     if (this.#base.split('/').some((part) => part.startsWith(':') && !named.has(part)))
       throw new Error(`crudTests: ${path} has parameters: give the address as { path }.`);
     const scopes = [...new Set(own.flatMap(({ scope }) => scope ?? []))];
-    const credential = scopes.length === 0 ? {} : { scopes };
-    const as = ({ tenant, headers, ...user }: CrudCaller) =>
+    const ofResource = scopes.length === 0 ? {} : { scopes };
+    const as = ({ tenant, headers, ...user }: CrudCaller, credential: { readonly scopes?: readonly string[] } = ofResource) =>
       app.as(user, { ...credential, ...(tenant === undefined ? {} : { tenant }), ...(headers === undefined ? {} : { headers }) });
     this.#callers = options.callers;
     const { owner, stranger, tenantless } = options.callers;
     this.owner = as(owner);
+    // What a row refers to is of other resources, which have scopes of their own.
+    this.#creator = as(owner, { scopes: ['*'] });
     this.stranger = stranger === undefined ? undefined : as(stranger);
     this.tenantless = tenantless === undefined ? undefined : as(tenantless);
     const isNamed = owner.tenant !== undefined || owner.headers !== undefined;
@@ -175,7 +178,7 @@ export class CrudSubject {
   async input(): Promise<Item> {
     this.#number += 1;
     const { input } = this.#options;
-    if (input !== undefined) return (await input(this.#number, this.app, this.owner)) as Item;
+    if (input !== undefined) return (await input(this.#number, this.app, this.#creator)) as Item;
     const body = this.#routes.get('create')?.body;
     if (body === undefined) throw new Error('crudTests: without a create operation rows come from { make }.');
     return sample(body.json as never, { seed: this.#number, optional: 'none' }) as Item;
