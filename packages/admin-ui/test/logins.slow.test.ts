@@ -1,14 +1,25 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { folderMail } from '../../kit/src/contrib/accounts/index.ts';
 import { jobs, runDueJobs } from '../../kit/src/contrib/jobs/index.ts';
+import { createTenant, tenants } from '../../kit/src/contrib/tenants/index.ts';
+import { Controller, jsonSchema, route } from '../../kit/src/http/index.ts';
+import { isAuthenticated } from '../../kit/src/permissions/index.ts';
 import { oneTimeCode } from '../../kit/src/testing/one-time-code.ts';
 import { AdminBrowser, logIn } from './admin-browser.ts';
 import { NOW } from './shop/fill.ts';
 import { PASSWORD, Shop, STAFF } from './shop/shop.ts';
+
+/** Who the application sees. */
+class Me extends Controller {
+  me = route.get('/', { permission: isAuthenticated, response: jsonSchema<object>({}) }, async ({ user, caller }) => ({
+    user: user.username,
+    tenant: (await caller()).tenant,
+  }));
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'kit-admin-mail-'));
 const mail = { ...folderMail({ folder }), linkUrl: 'http://127.0.0.1/admin/' };
@@ -19,7 +30,13 @@ let page: Page;
 let secret = '';
 
 beforeAll(async () => {
-  shop = await Shop.open({ now: NOW, accounts: { secondFactor: 'required', signUp: 'invitation', mail }, modules: [jobs()] });
+  shop = await Shop.open({
+    now: NOW,
+    accounts: { secondFactor: 'required', signUp: 'invitation', mail },
+    modules: [jobs(), tenants()],
+    mount: { '/v1': { '/me': Me } },
+    viewAs: true,
+  });
   admin = await AdminBrowser.open(shop);
 });
 afterAll(async () => {
@@ -170,3 +187,46 @@ async function linkIn(subject: string): Promise<string> {
   const sent = (await mail.sent?.list(10))?.find((each) => each.subject.startsWith(subject));
   return /#(?:reset|email)=[A-Za-z0-9_-]+/.exec(sent?.text ?? '')?.[0] ?? '';
 }
+
+test('an administrator looks at the application as a user, from the page of the user or of the member, until it is ended', async () => {
+  const vera = await shop.newUser({ username: 'vera' });
+  const tenant = await createTenant(shop.db, { name: 'North Studio', slug: 'north', owner: vera.id });
+  shop.clock.advance(30_000);
+  page = await admin.page({ anonymous: true });
+  await page.goto(`${shop.address}#/users/${vera.id}`);
+  await logIn(page);
+  await enterCode('Log in');
+  const me = async () => (await page.request.get(new URL('/v1/me', shop.address).href)).json() as Promise<object>;
+  const banner = page.getByRole('region', { name: 'View as a user' });
+  const begin = async (fields: (dialog: Locator) => Promise<unknown>): Promise<void> => {
+    await page.getByRole('button', { name: 'View as', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await fields(dialog);
+    await dialog.getByRole('button', { name: 'Begin' }).click();
+    await page.getByText('This browser shows the application as vera sees it.').waitFor();
+  };
+  await begin(async (dialog) => {
+    await dialog.getByRole('button', { name: 'Begin' }).click();
+    await dialog.getByText('Required').waitFor();
+    await dialog.getByLabel('Tenant').selectOption({ label: 'North Studio' });
+    await dialog.getByLabel('Reason').fill('Ticket 7');
+  });
+  await banner.getByText('sees in North Studio').waitFor();
+  expect(await me()).toEqual({ user: 'vera', tenant: tenant.id });
+  await banner.getByRole('button', { name: 'End the view' }).click();
+  await banner.waitFor({ state: 'detached' });
+  expect(await me()).toMatchObject({ user: STAFF });
+  await page.goto(`${shop.address}#/tenant-members/${(await shop.db.query<{ id: string }>('select id from tenant_members'))[0]?.id}`);
+  await begin(async (dialog) => {
+    await expect.poll(() => dialog.getByLabel('Tenant').count()).toBe(0);
+    await dialog.getByLabel('Reason').fill('Ticket 8');
+  });
+  expect(await me()).toEqual({ user: 'vera', tenant: tenant.id });
+  await banner.getByRole('button', { name: 'End the view' }).click();
+  await banner.waitFor({ state: 'detached' });
+  // Nobody looks as a member of staff.
+  const olivia = await shop.app.users?.findByLogin(shop.db, STAFF);
+  await page.goto(`${shop.address}#/users/${olivia?.id}`);
+  await page.getByRole('heading', { name: STAFF, level: 1, exact: true }).waitFor();
+  await expect.poll(() => page.getByRole('button', { name: 'View as', exact: true }).count()).toBe(0);
+});

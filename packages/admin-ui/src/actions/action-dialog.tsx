@@ -32,6 +32,8 @@ interface ActionDialogProps {
   readonly targets: readonly Target[];
   /** What the fields begin with. */
   readonly defaults?: Readonly<Record<string, unknown>> | undefined;
+  /** What runs it, where that is no action of the resource. */
+  readonly send?: ((values: Readonly<Record<string, unknown>>) => Promise<AdminResult>) | undefined;
   /** `message` is null when the dialog has already said everything. */
   readonly onClose: (outcome: ActionOutcome) => void;
 }
@@ -48,7 +50,7 @@ export interface ActionOutcome {
 type Phase = 'asking' | 'running' | 'ended';
 
 /** Asks once, naming what it affects; then runs, shows how far it is, and says what could not be done. */
-export function ActionDialog({ resource, action, targets, defaults = {}, onClose }: ActionDialogProps) {
+export function ActionDialog({ resource, action, targets, defaults = {}, send, onClose }: ActionDialogProps) {
   const showSecret = useShowSecret();
   const offered = action.fields ?? [];
   const [chosen, setChosen] = useState<readonly string[]>([]);
@@ -84,7 +86,7 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
         await runBatches({
           ids: before.rest,
           size: ADMIN_ACTION_IDS_MAX,
-          send: async (ids) => withoutSecret(await runAction(resource.name, action.name, ids, values), showSecret),
+          send: async (ids) => withoutSecret(await (send?.(values) ?? runAction(resource.name, action.name, ids, values)), showSecret),
           onProgress: (next) => setProgress(join(next)),
           isStopped: () => stopped.current,
         }),

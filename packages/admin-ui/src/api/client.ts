@@ -333,6 +333,10 @@ export function readView(signal?: AbortSignal): Promise<AdminView> {
   return request('view', { signal });
 }
 
+export function beginView(body: Readonly<Record<string, unknown>>): Promise<AdminView> {
+  return request('view', { method: 'POST', body });
+}
+
 export function endView(): Promise<void> {
   return request('view', { method: 'DELETE' });
 }

@@ -24,6 +24,7 @@ import { Card } from './card.tsx';
 import { ChangedFacts, useChangedFacts } from './changed-facts.ts';
 import { RestoreDialog } from './restore-dialog.tsx';
 import { SectionBody } from './section.tsx';
+import { startView, viewAction } from './view-as.ts';
 
 const LIVE_MS = 3000;
 
@@ -114,6 +115,8 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
     .filter(({ name }) => record.actions.includes(name) || record.unavailable?.[name] !== undefined)
     // What cannot be undone stands last.
     .toSorted((a, b) => Number(a.tone === 'bad') - Number(b.tone === 'bad'));
+  const viewing = viewAction(record);
+  const offered = viewing === undefined ? actions : [viewing, ...actions];
   const here = { resource: resource.name, id: record.id } as const;
   const firstChart = record.sections.findIndex(({ kind }) => kind === 'chart');
   const edit =
@@ -123,8 +126,8 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
     : [];
   useCommands([
     ...edit,
-    ...actions
-      .filter(({ name, refused }) => record.actions.includes(name) && refused === undefined)
+    ...offered
+      .filter((action) => action === viewing || (record.actions.includes(action.name) && action.refused === undefined))
       .map((action) => ({
         key: `this ${action.name}`,
         label: wordsFor(action.label, 1),
@@ -156,7 +159,7 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
               Edit
             </WhyButton>
           )}
-          {actions.map((action) => (
+          {offered.map((action) => (
             <ActionButton
               key={action.name}
               action={action}
@@ -203,6 +206,7 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
           action={running}
           targets={[{ id: record.id, title: record.title }]}
           defaults={record.defaults?.[running.name]}
+          send={running.name === viewing?.name ? (values) => startView(record, values) : undefined}
           onClose={({ changed, message, next }) => {
             setRunning(null);
             if (message !== null) sayDone(message);

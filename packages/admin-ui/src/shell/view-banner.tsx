@@ -27,7 +27,7 @@ export function ViewBanner() {
       <Icon name="user" />
       <span role="status">
         In this browser the application shows what <strong>{view.user.username}</strong>
-        {view.tenant !== null && ` sees in ${view.tenant}`}
+        {view.tenant !== null && ` sees in ${view.tenant_name ?? view.tenant}`}
         {view.tenant === null && ' sees'}; nothing can be changed there. Reason: {view.reason}. Ends <Time iso={view.expires_at} />.
       </span>
       <Button size="compact-sm" variant="default" onClick={() => void end()}>

@@ -35,6 +35,7 @@ export class Shop implements AsyncDisposable {
     readonly database?: NonNullable<TestAppOptions['database']>;
     readonly prefix?: `/${string}`;
     readonly roles?: AdminRoles;
+    readonly viewAs?: boolean;
     readonly accounts?: AccountsOptions;
     /** Types of events that the shop declares. */
     readonly eventTypes?: readonly EventType[];
@@ -46,7 +47,7 @@ export class Shop implements AsyncDisposable {
     readonly asked?: readonly string[];
   }): Promise<Shop> {
     const clock = fakeClock(options.now);
-    const { prefix = '/admin', roles, transport, database, modules = [], mount = {}, resources = [], asked = [] } = options;
+    const { prefix = '/admin', roles, viewAs = false, transport, database, modules = [], mount = {}, resources = [], asked = [] } = options;
     const test = await testApp({
       ...(database === undefined ? {} : { database }),
       title: 'Bean & Leaf',
@@ -67,7 +68,7 @@ export class Shop implements AsyncDisposable {
         apiKeys(),
         products(),
         ...modules,
-        admin({ prefix, ...(roles === undefined ? {} : { roles }) }),
+        admin({ prefix, viewAs, ...(roles === undefined ? {} : { roles }) }),
       ],
     });
     const origin = await test.listen();

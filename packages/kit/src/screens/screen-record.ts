@@ -41,11 +41,13 @@ export async function recordOf({ plan, context, access, record, ...may }: Readin
     sections.push(...[(await load({ context, id: key, row: row as never, range: range ?? '30d' })) ?? []].flat());
   const state = words.state === undefined ? undefined : (shown.values[words.state] as AdminState | null | undefined);
   const notice = await words.notice?.(row, context);
+  const view = deleted ? null : (words.viewAs?.(row as never) ?? null);
   const defaults = deleted ? undefined : await words.defaults?.(row, context);
   return {
     ...shown,
     ...(deleted ? { state: { value: 'deleted', tone: 'neutral' } } : typeof state === 'object' && state !== null ? { state } : {}),
     ...(notice === undefined || notice === null ? {} : { notice }),
+    ...(view === null ? {} : { view }),
     sections: [facts, ...related, ...sections],
     ...(words.sections?.some((each) => each.range !== undefined) === true ? { range: range as AdminRange } : {}),
     ...(may.isEditable && !deleted && words.editable?.(row, context) !== false ? { form: await formOf(context, plan, row, shows) } : {}),

@@ -201,6 +201,8 @@ export interface ScreenOptions<R = ScreenRow>
   readonly state?: string;
   /** What an operator has to know first about a record. */
   readonly notice?: (row: R, context: AdminContext) => AdminNotice | null | Promise<AdminNotice | null>;
+  /** Whom the record is about, and in which tenant (null: it is chosen): with `admin({ viewAs: true })` its page has the button `View as`. Null: about nobody. */
+  readonly viewAs?: (row: R) => Pick<NonNullable<AdminRecord['view']>, 'user' | 'tenant'> | null;
   /** Figures, charts and tables on the overview, from the statistics of the resource. */
   readonly overview?: ScreenOverview;
   /** More parts of a record's page: `section(load)`, `chart(load)`. */
@@ -328,6 +330,7 @@ export const screenRules: OptionRules<ScreenOptions> = {
   lookup: filledText,
   state: filledText,
   notice: aFunction,
+  viewAs: aFunction,
   sections: listOf(objectWith('what section() or chart() returns', 'load')),
   overview: guard(
     rule('{ time, metrics: [ … ] }', (value) => isMembers(value) && isNamed(value, 'time') && Array.isArray(value['metrics'])),

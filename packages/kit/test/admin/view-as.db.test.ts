@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { changeStaff, deactivateUser, openSession } from '../../src/contrib/accounts/index.ts';
 import { ApiKeyController, apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
 import { TenantAuditController } from '../../src/contrib/audit/index.ts';
+import { createServiceUser } from '../../src/contrib/apikeys/service/manage-service-users.ts';
 import { mcp } from '../../src/contrib/mcp/index.ts';
 import { addMember, createTenant, removeMember, TenantController, tenants } from '../../src/contrib/tenants/index.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';
@@ -137,6 +138,39 @@ describeDatabases(
       expect(await db().query('select id from admin_views')).toEqual([]);
     });
 
+    test('is offered to an administrator on the pages of a user, a member and a service user, with what is asked, and of nobody who cannot be looked at', async () => {
+      const { member, tenant } = await studio();
+      const staff = await staffMember();
+      const viewOn = async (browser: Browser, resource: string, id: string) => {
+        const { status, body } = await site.get(browser, `resources/${resource}/${id}`);
+        expect(status).toBe(200);
+        return body.view as { user: string; tenant: string | null; fields: { name: string; choices?: unknown }[] } | undefined;
+      };
+      const ofUser = await viewOn(staff, 'users', member.id);
+      expect(ofUser).toMatchObject({ user: member.id, tenant: null, fields: [{ name: 'tenant', kind: 'select' }, { name: 'reason' }] });
+      expect(ofUser?.fields[0]?.choices).toEqual([{ value: tenant.id, label: 'Studio' }]);
+      const [row] = await db().query<{ id: string }>('select id from tenant_members where user_id = $1', [member.id]);
+      const ofMember = await viewOn(staff, 'tenant-members', row?.id ?? '');
+      expect(ofMember).toMatchObject({ user: member.id, tenant: tenant.id, fields: [{ name: 'reason', required: true }] });
+      const made = { tenant: tenant.id, name: 'Import', role: 'member' };
+      const service = await db().transaction((tx) => createServiceUser(tx, made, { by: null, requestId: null, createdBy: null }));
+      expect(await viewOn(staff, 'service-users', service.id)).toMatchObject({ user: service.user_id, tenant: tenant.id });
+      // What is offered is what is accepted.
+      await viewing(staff, { user: service.user_id, tenant: tenant.id });
+      await db().query('update users set is_active = $1 where id = $2', [false, member.id]);
+      expect(await viewOn(staff, 'users', member.id)).toBeUndefined();
+      expect(await viewOn(staff, 'users', (await staffMember()).userId)).toBeUndefined();
+      expect(await viewOn(await staffMember('reader'), 'tenant-members', row?.id ?? '')).toBeUndefined();
+      // Service users are marked as such, in every list.
+      const { body: members } = await site.get(staff, `resources/tenant-members?filter.tenant=${tenant.id}`);
+      const marks = members.items.map(({ values }: { values: { is_service: boolean } }) => values.is_service).toSorted();
+      expect(marks).toEqual([false, false, true]);
+      const { body: services } = await site.get(staff, `resources/service-users?filter.tenant=${tenant.id}`);
+      expect(services.items).toMatchObject([{ title: 'Import', values: { roles: ['member'], tenant_id: { text: 'Studio' } } }]);
+      const { body: user } = await site.get(staff, `resources/users/${service.user_id}`);
+      expect(user.state.value).toBe('service user');
+    });
+
     test('shows what the user sees in the tenant, in the role of the user, and the banner says as whom; the admin site stays the own', async () => {
       const { member, tenant } = await studio();
       await studio();
@@ -156,6 +190,7 @@ describeDatabases(
       expect((await site.get(browser, 'view')).body.view).toMatchObject({
         user: { id: member.id, username: member.username },
         tenant: tenant.id,
+        tenant_name: 'Studio',
         reason: 'Ticket 7',
       });
       expect((await site.get(browser, 'session')).body.user.id).toBe(staff.userId);

@@ -20,6 +20,7 @@ import { ListParametersSchema, readListQuery } from '../wire/read-list-query.ts'
 import { RangeQuery, readRange } from '../wire/read-range.ts';
 import { ADMIN_ACTION_IDS_MAX } from '../wire/wire.ts';
 import { allowedRecord, versionSent } from './allowed-record.ts';
+import { offeredView } from './views.ts';
 import { sectionsBelow } from './record-history.ts';
 
 /** The longest are those of groups of failed jobs: a name, an error code and where a retry goes on. */
@@ -99,7 +100,10 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       const role = await roleOf(site.settings, context.user);
       const access = await site.kind.access?.(asked);
       const below = await sectionsBelow(site, resource, asked, record, { cursors: await cursorsOf(site.app), role, access });
-      return allowedRecord(site, { role, access }, resource, { ...record, sections: [...record.sections, ...below] });
+      const { view: about, ...rest } = record;
+      const view = await offeredView(site, asked, about);
+      const shown = { ...rest, ...(view === null ? {} : { view }), sections: [...record.sections, ...below] };
+      return allowedRecord(site, { role, access }, resource, shown);
     });
 
     update = withKey(

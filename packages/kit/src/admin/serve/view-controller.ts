@@ -1,7 +1,7 @@
+import type { AdminContext } from '../../app/admin/declaration.ts';
 import type { LoginProvider } from '../../app/declare/login-provider.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/compile/controller.ts';
-import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { route } from '../../http/declare/route.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
@@ -28,7 +28,7 @@ export function viewController(site: AdminSite, login: LoginProvider): Controlle
 
   class KitAdminViewController extends Controller {
     view = route.get('/', { ...facts, response: ViewAnswer }, async (context) =>
-      answer(site, context, await currentView(site, exchangeOf(context.request), context.principal)),
+      answer(site, site.context(context, context.principal), await currentView(site, exchangeOf(context.request), context.principal)),
     );
 
     begin = route.post(
@@ -41,7 +41,7 @@ export function viewController(site: AdminSite, login: LoginProvider): Controlle
         const { user, tenant = null, reason } = body;
         const view = await beginView(site, db, { user, tenant, reason }, { principal, requestId });
         void context.reply.header('set-cookie', viewCookie(view));
-        return answer(site, context, view);
+        return answer(site, site.context(context, principal), view);
       },
     );
 
@@ -56,13 +56,15 @@ export function viewController(site: AdminSite, login: LoginProvider): Controlle
   return new KitAdminViewController();
 }
 
-async function answer({ app }: AdminSite, { db }: Pick<HandlerContext, 'db'>, view: View | null): Promise<AdminView> {
+async function answer(site: AdminSite, asked: AdminContext, view: View | null): Promise<AdminView> {
   if (view === null) return { view: null };
-  const user = await app.users?.findById(db, view.user_id);
+  const user = await site.app.users?.findById(asked.db, view.user_id);
+  const titles = view.tenant_id === '' ? null : await asked.titlesOf('tenant', [view.tenant_id]);
   return {
     view: {
       user: { id: view.user_id, username: user?.username ?? view.user_id },
       tenant: view.tenant_id === '' ? null : view.tenant_id,
+      tenant_name: titles?.get(view.tenant_id) ?? null,
       reason: view.reason,
       expires_at: view.expires_at.toISOString(),
     },

@@ -1,3 +1,6 @@
+import type { AdminContext } from '../../app/admin/declaration.ts';
+import type { AdminRecord } from '../../app/admin/sections.ts';
+import type { AdminField } from '../../app/admin/shapes.ts';
 import type { Principal, User } from '../../auth/people/principal.ts';
 import type { AuthRequest } from '../../auth/request/authenticator.ts';
 import type { Viewing } from '../../auth/request/viewing.ts';
@@ -10,7 +13,7 @@ import { uuidv7 } from '../../db/values/uuidv7.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { cookieValues } from '../../http/declare/read-cookie.ts';
 import { adminErrors } from '../../screens/errors.ts';
-import { views } from '../models.ts';
+import { VIEW_REASON_LENGTH_MAX, views } from '../models.ts';
 import type { AdminSite } from '../state/admin-site.ts';
 import { roleOf } from '../staff/staff-roles.ts';
 
@@ -83,6 +86,39 @@ export async function currentView(site: AdminSite, request: AuthRequest, staff: 
   const ids = viewIdsIn(request);
   return ids === null ? null : openView(site, request.db, ids, staff);
 }
+
+/** What is asked before a member of staff looks as the user of a record; null where that is not possible. */
+export async function offeredView(
+  site: AdminSite,
+  { db, principal, titlesOf }: AdminContext,
+  view: AdminRecord['view'],
+): Promise<NonNullable<AdminRecord['view']> | null> {
+  if (view === undefined || !site.settings.viewAs || !(await mayView(site, principal))) return null;
+  const user = await viewableUser(site, db, view.user);
+  if (user === null) return null;
+  const { tenants } = site.app.registry;
+  const isChosen = view.tenant === null && tenants.exist;
+  return { user: view.user, tenant: view.tenant, fields: [...(isChosen ? [await tenantField()] : []), REASON] };
+
+  async function tenantField(): Promise<AdminField> {
+    const facts = { name: 'tenant', label: 'Tenant', nullable: true } as const;
+    if (tenants.directory === null) return { ...facts, kind: 'text', help: 'Empty: what the user sees outside of tenants.' };
+    const ids = await tenants.directory.ofUser(db, view?.user ?? '', TENANTS_OFFERED);
+    const titles = await titlesOf('tenant', ids);
+    const choices = ids.map((value) => ({ value, label: titles.get(value) ?? value }));
+    return { ...facts, kind: 'select', choices, help: 'Nothing chosen: what the user sees outside of tenants.' };
+  }
+}
+
+const REASON: AdminField = {
+  name: 'reason',
+  label: 'Reason',
+  kind: 'text',
+  required: true,
+  maxLength: VIEW_REASON_LENGTH_MAX,
+  help: 'Goes into the audit log, which the owners of the tenant can read.',
+};
+const TENANTS_OFFERED = 100;
 
 /** Begins to look as a user, in one tenant or in none. It takes the place of another view of the same person. */
 export async function beginView(

@@ -75,7 +75,10 @@ export class AdminSite {
   installIn(app: App): void {
     this.#app = app;
     this.#declarations = this.kind.declarations(app);
-    const resources = this.#declarations.flatMap((each) => each.resources ?? []).map((each) => each.installedIn?.(app) ?? each);
+    const resources = this.#declarations
+      .flatMap((each) => each.resources ?? [])
+      .map((each) => (each.installedIn === undefined ? each : each.installedIn(app)))
+      .filter((each) => each !== null);
     this.#fileFields = new FileFields(this.uploads, app);
     const offered = resources.map(withBulkDelete);
     const faults = [

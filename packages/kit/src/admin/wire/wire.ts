@@ -151,6 +151,8 @@ export interface AdminView {
     readonly user: { readonly id: string; readonly username: string };
     /** The id of the tenant; null: in none. */
     readonly tenant: string | null;
+    /** What people call the tenant, where a list of the site knows. */
+    readonly tenant_name: string | null;
     readonly reason: string;
     readonly expires_at: string;
   } | null;

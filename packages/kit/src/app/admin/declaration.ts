@@ -168,8 +168,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly brings?: object;
   /** Actions on a record or a selection. */
   readonly actions: readonly AdminAction[];
-  /** The resource as it is in an app, where that says more about it. */
-  installedIn?(app: object): AdminResource;
+  /** The resource as it is in an app, where that says more about it. Null: the app has no such records. */
+  installedIn?(app: object): AdminResource | null;
   /** Numbers of its records for the overview, as this member of staff sees them. */
   overview?(context: AdminContext, range: AdminRange): Promise<AdminOverview>;
   /** One page of the list. */

@@ -227,6 +227,15 @@ export interface AdminRecord extends AdminRow {
   /** By the name of an action: what its fields begin with. */
   readonly defaults?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly removable: boolean;
+  /** Whom the record is about: an administrator can look at the application as this user. The site leaves it out where that is not possible. */
+  readonly view?: {
+    /** The id of the user. */
+    readonly user: string;
+    /** The tenant; null: it is chosen. */
+    readonly tenant: string | null;
+    /** Set by the site: what is asked before it begins. */
+    readonly fields?: readonly AdminField[];
+  };
 }
 
 export interface AdminNotice {

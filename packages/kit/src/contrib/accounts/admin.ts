@@ -76,9 +76,14 @@ function usersScreen({ isInviting, isMailing }: { readonly isInviting: boolean; 
         db,
         rows.map(({ id }) => id),
       );
-      return rows.map(({ id }) => ({ is_invited: invited.has(id) }));
+      const services = await accountsOf(db).serviceUsersAmong(
+        db,
+        rows.map(({ id }) => id),
+      );
+      return rows.map(({ id }) => ({ is_invited: invited.has(id), is_service: services.has(id) }));
     },
-    cells: { state: (row) => userState(row as UserRow & { readonly is_invited?: boolean }) },
+    viewAs: ({ id }) => ({ user: id, tenant: null }),
+    cells: { state: (row) => userState(row as UserRow & LoadedUser) },
     state: 'state',
     filters: [
       { column: 'is_active', name: 'active', label: 'Active' },
@@ -182,12 +187,20 @@ function usersScreen({ isInviting, isMailing }: { readonly isInviting: boolean; 
 }
 
 /** An invited user has no way to log in yet. */
+interface LoadedUser {
+  readonly is_invited?: boolean;
+  readonly is_service?: boolean;
+}
+
 function userState({
   is_active: isActive,
   is_invited: isInvited = false,
-}: Pick<UserRow, 'is_active'> & { readonly is_invited?: boolean }): AdminState {
+  is_service: isService = false,
+}: Pick<UserRow, 'is_active'> & LoadedUser): AdminState {
   if (!isActive) return { value: 'deactivated', tone: 'neutral', hint: 'Cannot log in; API keys do not work.' };
   if (isInvited) return { value: 'invited', tone: 'info', hint: 'Has not accepted the invitation, and cannot log in yet.' };
+  if (isService)
+    return { value: 'service user', tone: 'neutral', hint: 'A program of a tenant: it has API keys, and nobody logs in as it.' };
   return { value: 'active', tone: 'good' };
 }
 

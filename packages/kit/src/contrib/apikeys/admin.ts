@@ -1,8 +1,10 @@
-import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
+import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
+import type { App } from '../../app/declare/module.ts';
 import { modelView } from '../../app/admin/model-view.ts';
 import { adminBuckets } from '../../app/admin/range.ts';
 import type { AdminSection } from '../../app/admin/sections.ts';
-import type { AdminRange } from '../../app/admin/shapes.ts';
+import type { AdminLink, AdminRange } from '../../app/admin/shapes.ts';
+import { findUsers } from '../../auth/people/find-users.ts';
 import { usersNamedLike } from '../../auth/people/users-named-like.ts';
 import type { RowOf } from '../../db/declare/rows.ts';
 import type { Where } from '../../db/sql/where/where.ts';
@@ -10,8 +12,9 @@ import { screen } from '../../screens/screen.ts';
 import { chart, section } from '../../screens/screen-words.ts';
 import { KEY_STATES, type KeyState } from './key/state.ts';
 import { keyOverview } from './manage/overview.ts';
-import { apiKeys } from './models.ts';
+import { apiKeys, type serviceUsers } from './models.ts';
 import { apiKeyResource, keysInState, mayChangeKeyOf } from './resource.ts';
+import { serviceUserResource } from './service/resource.ts';
 import { usageOf } from './rows/usage-store.ts';
 import { keyringOf } from './verify/keyring.ts';
 
@@ -127,8 +130,73 @@ const keyScreen = screen(apiKeyResource, {
   ],
 });
 
+const serviceUserScreen = screen(serviceUserResource, {
+  label: 'Service users',
+  singular: 'service user',
+  group: 'Access',
+  icon: 'user',
+  title: 'name',
+  description: 'Programs of a tenant, whose API keys stay when people leave.',
+  columns: [
+    'name',
+    { name: 'user_id', label: 'User', kind: 'link' },
+    { name: 'tenant_id', label: 'Tenant', kind: 'link' },
+    { name: 'roles', kind: 'chips' },
+    { name: 'created_by', label: 'Created by', secondary: true },
+    { name: 'created_at', label: 'Created', secondary: true },
+  ],
+  facts: ['id'],
+  load: async (rows, { db, titlesOf, linkTo }) => {
+    const users = await findUsers(
+      db,
+      keyringOf(db).users.table,
+      rows.flatMap(({ user_id, created_by }) => (created_by === null ? [user_id] : [user_id, created_by])),
+    );
+    const titles = await titlesOf(
+      'tenant',
+      rows.map(({ tenant_id }) => tenant_id),
+    );
+    return rows.map(({ user_id: user, tenant_id: tenant, created_by: creator }) => ({
+      user_link: linkTo('user', user, users.get(user)?.username ?? user),
+      tenant_link: linkTo('tenant', tenant, titles.get(tenant) ?? tenant),
+      creator: creator === null ? null : (users.get(creator)?.username ?? creator),
+    }));
+  },
+  cells: {
+    user_id: (row) => (row as LinkedServiceUser).user_link ?? row.user_id,
+    tenant_id: (row) => (row as LinkedServiceUser).tenant_link ?? row.tenant_id,
+    created_by: (row) => (row as LinkedServiceUser).creator ?? null,
+  },
+  filters: [
+    { column: 'tenant_id', name: 'tenant', label: 'Tenant', kind: 'text' },
+    { column: 'user_id', name: 'user', label: 'User', kind: 'text' },
+  ],
+  search: ['name'],
+  related: [
+    { to: 'tenant', filter: 'tenant', column: 'tenant_id' },
+    { to: 'user', filter: 'user', column: 'user_id' },
+  ],
+  creation: { refused: 'Those who manage a tenant create its service users, and see their keys, with ServiceUserController.' },
+  removal: 'Its API keys stop working with the next request. Nothing that it made is deleted.',
+  viewAs: ({ user_id: user, tenant_id: tenant }) => ({ user, tenant }),
+  bulkEdit: false,
+});
+
+interface LinkedServiceUser extends RowOf<typeof serviceUsers.columns> {
+  readonly user_link?: AdminLink | null;
+  readonly tenant_link?: AdminLink | null;
+  readonly creator?: string | null;
+}
+
+/** In apps whose tenants can have some. */
+const serviceUsersOfApp: AdminResource = {
+  ...serviceUserScreen,
+  installedIn: (app) =>
+    (app as App).registry.tenants.directory?.serviceMembers === undefined ? null : (serviceUserScreen.installedIn?.(app) ?? null),
+};
+
 /** The admin site's list of keys, and what it shows of them at a glance. */
-export const apiKeysAdmin: AdminDeclaration = { resources: [keyScreen], overview: keyOverview };
+export const apiKeysAdmin: AdminDeclaration = { resources: [keyScreen, serviceUsersOfApp], overview: keyOverview };
 
 const HOUR_MS = 3_600_000;
 

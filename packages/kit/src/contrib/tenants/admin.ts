@@ -129,8 +129,10 @@ function memberScreen(rolesField: AdminField) {
       { name: 'user_id', label: 'User', kind: 'link' },
       { name: 'tenant_id', label: 'Tenant', kind: 'link' },
       'roles',
+      { name: 'is_service', label: 'Service user', kind: 'bool', secondary: true },
       { name: 'created_at', label: 'Since', secondary: true },
     ],
+    viewAs: ({ user_id: user, tenant_id: tenant }) => ({ user, tenant }),
     facts: ['id', { name: 'added_by', label: 'Added by', kind: 'link', ifSet: true }],
     load: (rows, context) => links(rows as readonly MemberRow[], context),
     cells: {

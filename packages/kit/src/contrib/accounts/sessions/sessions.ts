@@ -109,7 +109,7 @@ export async function insertNewSession(
     place = NOWHERE,
   }: { readonly secondFactor: boolean; readonly present?: boolean; readonly place?: SessionPlace | undefined },
 ): Promise<NewSession> {
-  if ((await accountsState.find(tx)?.isServiceUser(tx, user.id)) === true) throw accountErrors.service_user();
+  if ((await accountsState.find(tx)?.serviceUsersAmong(tx, [user.id]))?.has(user.id) === true) throw accountErrors.service_user();
   const now = clock.now();
   const token = newSessionToken();
   const expiresAt = new Date(now.getTime() + settings.sessionLifetimeMs);

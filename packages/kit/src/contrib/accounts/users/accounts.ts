@@ -29,8 +29,8 @@ export interface Accounts {
   readonly title: string;
   /** Null: nothing is recorded. */
   audit(): AuditSink | null;
-  /** Whether a user is a service user, which nobody logs in as and which is never staff. */
-  isServiceUser(db: Db, id: string): Promise<boolean>;
+  /** Those of these users that are service users, which nobody logs in as and which are never staff. */
+  serviceUsersAmong(db: Db, ids: readonly string[]): Promise<ReadonlySet<string>>;
   /** Told in the transaction when a group is deleted. */
   groupChanges(): readonly GroupChangeListener[];
   /** For the verbs that change users. */
@@ -70,7 +70,7 @@ export function accountsIn(app: App, settings: AccountsSettings, metrics?: Accou
     mails: metrics?.mails,
     title: app.title,
     audit: () => registry.audit,
-    isServiceUser: async (db: Db, id: string) => ((await registry.serviceUsers?.among(db, [id])) ?? new Set()).has(id),
+    serviceUsersAmong: async (db: Db, ids: readonly string[]) => (await registry.serviceUsers?.among(db, ids)) ?? new Set<string>(),
     groupChanges: () => registry.groupChanges,
     management(actor: UserManagement['actor'], requestId: string | null = null): UserManagement {
       const { audit, userChanges } = registry;

@@ -130,7 +130,7 @@ export async function changeStaff(
 ): Promise<UserRow> {
   checkManagement('changeStaff()', management);
   return db.transaction(async (tx) => {
-    if (staff && (await accountsState.find(tx)?.isServiceUser(tx, id)) === true) throw accountErrors.service_user();
+    if (staff && (await accountsState.find(tx)?.serviceUsersAmong(tx, [id]))?.has(id) === true) throw accountErrors.service_user();
     const before = await lockUser(tx, id);
     const user = await setStaff(tx, id, staff, management.clock.now());
     if (before === null || user === null) throw accountErrors.user_not_found();
