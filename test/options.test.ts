@@ -177,6 +177,8 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
         betterAuth.betterAuth({ handler: async () => new Response(), options: {}, $context: Promise.resolve() }, misspelt),
       joinedKysely: none,
       kitPlugin: none,
+      resumeTenant: (misspelt) => betterAuth.resumeTenant(nothing, '', misspelt),
+      suspendTenant: (misspelt) => betterAuth.suspendTenant(nothing, '', misspelt),
     },
   },
   'kit/contrib/jwt': { module: jwt, entries: { jwtBearer: jwt.jwtBearer } },

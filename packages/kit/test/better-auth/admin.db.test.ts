@@ -49,6 +49,42 @@ describeDatabases('the admin site with better-auth as its login', (database) => 
     expect((await staff.get('/admin/api/session')).status).toBe(200);
   });
 
+  test('lists users, organizations and members by name, suspends and resumes an organization, and writes nothing else', async () => {
+    const owner = await member(here, 'owner@example.com');
+    const { body: made } = await owner.post('/auth/organization/create', { name: 'North', slug: 'north' });
+    await member(here, 'bob@example.com');
+    const list = async (name: string, query = '') => (await staff.get(`/admin/api/resources/${name}${query}`)).body;
+    const users = await list('users', '?search=owner');
+    expect(users.items).toMatchObject([{ title: 'owner@example.com', values: { is_active: true, is_staff: false } }]);
+    expect((await list('users', '?filter.staff=yes')).items.map(({ title }: { title: string }) => title)).toEqual(['staff@example.com']);
+    const [organization] = (await list('organizations')).items;
+    expect(organization).toMatchObject({ id: made.id, title: 'North', values: { slug: 'north', state: { value: 'active' } } });
+    const [row] = (await list('organization-members', `?filter.tenant=${made.id}`)).items;
+    expect(row).toMatchObject({
+      title: 'owner@example.com',
+      values: { user_id: { text: 'owner@example.com' }, organization_id: { text: 'North' }, roles: 'owner', is_service: false },
+    });
+    const page = (await staff.get(`/admin/api/resources/organizations/${made.id}`)).body;
+    expect(page.sections.map(({ title }: { title: string }) => title)).toEqual(expect.arrayContaining(['Organization', 'Members']));
+    expect(page.actions).toEqual(['suspend']);
+    // Nothing is edited, created or deleted here.
+    expect([page.form, page.removable]).toEqual([undefined, false]);
+    expect((await staff.call('DELETE', `/admin/api/resources/organizations/${made.id}`)).status).toBeGreaterThanOrEqual(400);
+    expect(
+      (await staff.call('PATCH', `/admin/api/resources/users/${users.items[0].id}`, { is_staff: true })).status,
+    ).toBeGreaterThanOrEqual(400);
+    const run = (action: string, fields = {}) =>
+      staff.post(`/admin/api/resources/organizations/actions/${action}`, { ids: [made.id], fields });
+    const named = { 'x-organization': 'north' };
+    expect((await run('suspend', { reason: 'The invoice is open.' })).body.message).toBe('1 organization suspended.');
+    expect((await owner.get('/v1/who', named)).body.code).toBe('tenant_suspended');
+    expect((await list('organizations')).items[0].values.state.value).toBe('suspended');
+    expect((await run('resume')).body.message).toBe('1 organization resumed.');
+    expect((await owner.get('/v1/who', named)).body.tenant).toBe(made.id);
+    const customer = await member(here, 'stranger@example.com');
+    expect((await customer.get('/admin/api/resources/users')).status).toBe(403);
+  });
+
   test('without a login page the start says so', async () => {
     await expect(startAuthApp(await database.open(), { modules: [admin({ site: files.url })] })).rejects.toThrow(/E034/);
   });

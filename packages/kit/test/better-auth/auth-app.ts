@@ -198,7 +198,7 @@ function parsed(text: string): unknown {
 }
 
 /** A verified user with a session. */
-export async function member({ app, mails }: AuthApp, email: string): Promise<Browser> {
+export async function member({ app, mails }: Pick<AuthApp, 'app' | 'mails'>, email: string): Promise<Browser> {
   const browser = new Browser(app);
   const signedUp = await browser.signUp(email);
   if (signedUp.status !== 200) throw new Error(`sign-up: ${signedUp.text}`);

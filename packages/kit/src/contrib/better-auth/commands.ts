@@ -9,6 +9,8 @@ import { cancelErasure, openErasure } from '../../db/subjects/erasure-state.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { createSuperuser, SuperuserRefused } from './create-superuser.ts';
 import { type BetterAuthInstance, type InstanceContext, optionsOf, pluginOf } from './instance.ts';
+import { resumeTenant, suspendTenant } from './organizations.ts';
+import { passOnChanges } from './user-changes.ts';
 
 const DONE = {
   created: 'is created, with the role admin',
@@ -58,17 +60,37 @@ Without --generate the password of a new user is asked for on a terminal, or rea
 const BY = 'kit organization';
 const BATCH = 100;
 
-/** `kit organization export|hold|release|keep|purge`: the rows of organizations. Everything else about them is done by better-auth. */
+/** `kit organization suspend|resume|export|hold|release|keep|purge`. Everything else about organizations is done by better-auth. */
 export const organizationCommand: Command<App> = {
   name: 'organization',
-  summary: 'export the rows of an organization, keep them, and erase those of deleted ones',
+  summary: 'suspend an organization, export its rows, keep them, and erase those of deleted ones',
   configure(command, context) {
+    command
+      .command('suspend <organization>')
+      .description('suspend an organization: its members get 403, its deliveries and jobs wait')
+      .option('--reason <text>', 'for the audit log')
+      .action(async (name: string, { reason }: { readonly reason?: string }) => {
+        const { db } = await context.app();
+        const { id, slug } = await find(db, name);
+        await suspendTenant(db, id, { reason, by: BY });
+        context.print(context.json ? JSON.stringify({ suspended: id }) : `${slug} is suspended; resume it with kit organization resume.`);
+      });
+    command
+      .command('resume <organization>')
+      .description('resume a suspended organization: what waited goes on')
+      .action(async (name: string) => {
+        const { db } = await context.app();
+        const { id, slug } = await find(db, name);
+        await resumeTenant(db, id, { by: BY });
+        context.print(context.json ? JSON.stringify({ resumed: id }) : `${slug} is active.`);
+      });
     addTenantDataCommands(command, context, { program: BY, find });
     command
       .command('keep <organization>')
       .description('keep the rows of a deleted organization: they are not erased when its grace period is over')
       .action(async (id: string) => {
         const { db, registry } = await context.app();
+        await passOnChanges(db, BY);
         const kept = await db.transaction(async (tx) => {
           const done = await cancelErasure(tx, { kind: 'tenant', id });
           if (done)
@@ -83,6 +105,8 @@ export const organizationCommand: Command<App> = {
       .description('erase the rows of organizations whose grace period is over; run it again to continue')
       .action(async () => {
         const app = await context.app();
+        // Also those that another program has deleted.
+        await passOnChanges(app.db, BY);
         let purged = 0;
         for (let batch = await eraseDue(app, 'tenant', BATCH); batch > 0; batch = await eraseDue(app, 'tenant', BATCH)) purged += batch;
         context.print(context.json ? JSON.stringify({ purged }) : `The rows of ${purged} organizations are erased.`);

@@ -1,6 +1,6 @@
 import { APIError, type createAuthMiddleware } from 'better-auth/api';
 import type { Db } from '../../db/engine/db.ts';
-import { isActiveUser, takeOverInvitation } from './store.ts';
+import { isActiveUser, suspendedAmong, takeOverInvitation } from './store.ts';
 
 type Endpoint = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];
 
@@ -35,6 +35,31 @@ export async function takeOverOrphanedInvitation(db: Db, endpoint: Endpoint, sen
   const invitation = await pendingInvitation(endpoint, returned?.id);
   if (invitation === null || invitation.inviterId === senderId || (await couldSend(db, endpoint, invitation))) return;
   await takeOverInvitation(db, invitation.id, senderId);
+}
+
+/** What changes nothing in an organization, or ends what somebody has in it: allowed while it is suspended. */
+const WHILE_SUSPENDED: ReadonlySet<string> = new Set(
+  ['create', 'check-slug', 'set-active', 'set-active-team', 'has-permission', 'leave', 'delete', 'reject-invitation'].map(
+    (name) => `/organization/${name}`,
+  ),
+);
+
+/** Members and invitations of a suspended organization stay as they are: an invitation is still good afterwards. */
+export async function refuseWhileSuspended(db: Db, endpoint: Endpoint, active: string | null): Promise<void> {
+  if (endpoint.method === 'GET' || WHILE_SUSPENDED.has(endpoint.path)) return;
+  const { organizationId, data, invitationId } = (endpoint.body ?? {}) as Named;
+  const ofInvitation = (await pendingInvitation(endpoint, invitationId))?.organizationId;
+  const named = [organizationId, data?.organizationId, ofInvitation].filter((id): id is string => typeof id === 'string' && id !== '');
+  const asked = named.length === 0 && active !== null ? [active] : named;
+  if (asked.length === 0 || (await suspendedAmong(db, asked)).size === 0) return;
+  throw new APIError('FORBIDDEN', { code: 'TENANT_SUSPENDED', message: 'The organization is suspended. Ask its provider why.' });
+}
+
+/** Where the routes of better-auth name an organization; without a name it is the active one of the session. */
+interface Named {
+  readonly organizationId?: unknown;
+  readonly data?: { readonly organizationId?: unknown };
+  readonly invitationId?: unknown;
 }
 
 async function pendingInvitation({ context }: Endpoint, id: unknown): Promise<Invitation | null> {

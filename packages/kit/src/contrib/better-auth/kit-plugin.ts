@@ -4,7 +4,7 @@ import type { BetterAuthPlugin } from 'better-auth';
 import type { User } from '../../auth/people/principal.ts';
 import { currentTransactionOn } from '../../db/engine/ambient.ts';
 import type { Database, Db } from '../../db/engine/db.ts';
-import { refuseOrphanedInvitation, takeOverOrphanedInvitation } from './invitations.ts';
+import { refuseOrphanedInvitation, refuseWhileSuspended, takeOverOrphanedInvitation } from './invitations.ts';
 import { joinedDatabase } from './joined-kysely.ts';
 import { deleteSessions, deleteUsedCodes, insertUsedCode, isActiveUser } from './store.ts';
 import { betterAuthState, passOnChanges } from './user-changes.ts';
@@ -160,6 +160,14 @@ export function kitPlugin(): BetterAuthPlugin {
               code: 'IMPERSONATED_SESSION',
               message: 'This cannot be done while you act as another user. Stop impersonating first.',
             });
+          }),
+        },
+        {
+          matcher: ({ path }) => path?.startsWith('/organization/') === true,
+          handler: createAuthMiddleware(async (endpoint) => {
+            if (database === undefined) return;
+            const session = (await getSessionFromCtx(endpoint))?.session as { readonly activeOrganizationId?: string | null } | undefined;
+            await refuseWhileSuspended(currentTransactionOn(database) ?? database, endpoint, session?.activeOrganizationId ?? null);
           }),
         },
         {

@@ -11,6 +11,15 @@ export const memberChanges = model(
   { guarded: true, primaryKey: ['user_id', 'organization_id'] },
 );
 
+export const SUSPENDED_REASON_MAX = 300;
+
+/** Organizations that nobody works in for now: better-auth has no such state. */
+export const suspensions = model(
+  'better_auth_suspensions',
+  { organization_id: t.text(255).pk().tenant(), suspended_at: t.timestamp(), reason: t.text(SUSPENDED_REASON_MAX).nullable() },
+  { guarded: true },
+);
+
 /** One-time codes that have opened a session: a code works once. */
 export const usedCodes = model(
   'better_auth_used_codes',

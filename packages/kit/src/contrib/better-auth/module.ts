@@ -8,16 +8,17 @@ import { exchangeOf } from '../../http/serve/serve-route.ts';
 import { organizationCommand, userCommand } from './commands.ts';
 import { authController, signOut } from './controller.ts';
 import { basePathOf, type BetterAuthInstance, type InstanceContext, optionsOf, pluginOf } from './instance.ts';
-import { configurationFaults, connectionFaults, versionFaults } from './instance-faults.ts';
+import { betterAuthAdmin } from './admin.ts';
+import { configurationFaults, connectionFaults, schemaFaults, versionFaults } from './instance-faults.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { scim } from './migrations/0002_scim.ts';
 import { memberChangesTable } from './migrations/0003_member_changes.ts';
-import { memberChanges, usedCodes, userChanges } from './models.ts';
+import { suspensionsTable } from './migrations/0004_suspensions.ts';
+import { memberChanges, suspensions, usedCodes, userChanges } from './models.ts';
 import { type BetterAuthOptions, readBetterAuthOptions } from './options.ts';
 import { organizationTenants } from './organizations.ts';
 import { pageRoutes } from './page-routes.ts';
 import { usersWithoutLogin } from './service-users.ts';
-import { schemaFaults } from './schema-faults.ts';
 import { hasTwoFactors } from './store.ts';
 import { bearerAuthenticator, cookieAuthenticator } from './sessions.ts';
 import { removeUser, userRows } from './user-rows.ts';
@@ -61,8 +62,8 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
   };
   return {
     name: 'better_auth',
-    models: [userChanges, memberChanges, usedCodes],
-    migrations: [initial, scim, memberChangesTable],
+    models: [userChanges, memberChanges, usedCodes, suspensions],
+    migrations: [initial, scim, memberChangesTable, suspensionsTable],
     users: { ...users, exportUser: (db, id) => userRows(db, context(), id), removeUser: (tx, id) => removeUser(tx, context(), id) },
     tenants: organizationTenants(settings),
     authenticators: [
@@ -72,6 +73,7 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
     login: loginProvider,
     provides: () => ({ ...pageRoutes(instance), usersWithoutLogin: usersWithoutLogin(context) }),
     mount: { [basePathOf(instance)]: authController(auth, context, settings) },
+    admin: betterAuthAdmin,
     jobs: [passOnJob],
     commands: [userCommand(auth, context), organizationCommand],
     checks: [{ name: 'better_auth', run: (app) => faultsOf(auth, context(), app) }],

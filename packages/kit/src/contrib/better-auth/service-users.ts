@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { currentTransactionOn } from '../../db/engine/ambient.ts';
 import type { ServiceMembers, UsersWithoutLogin } from '../../auth/request/service-users.ts';
-import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { InstanceContext } from './instance.ts';
-import { findMembership, stored } from './store.ts';
+import { findMembership, lockOrganization, stored } from './store.ts';
 import { passOnChanges } from './user-changes.ts';
 
 /** No host has this name (RFC 2606): no mail arrives, and no login of another service has such an address. */
@@ -30,7 +29,7 @@ export function usersWithoutLogin(context: () => InstanceContext): UsersWithoutL
 /** Service users as members of organizations. */
 export const serviceMembers: ServiceMembers = {
   async add(tx, { tenant, userId, role }, { by }) {
-    await lockOrganization(tx, tenant);
+    if (!(await lockOrganization(tx, tenant))) throw coreErrors.not_a_member();
     const actor = typeof by === 'object' && by !== null ? ('user' in by ? by.user.id : by.id) : null;
     const roles = actor === null ? null : ((await findMembership(tx, actor, tenant))?.roles ?? '').split(',');
     // Who manages an organization gives every role but the owner's; nobody could act as that owner.
@@ -49,12 +48,6 @@ export const serviceMembers: ServiceMembers = {
     await passOnChanges(tx, by ?? 'better-auth');
   },
 };
-
-async function lockOrganization(tx: Db, id: string): Promise<void> {
-  const lock = tx.dialect === 'postgres' ? ' for no key update' : '';
-  const rows = await tx.query(`select "id" from "organization" where "id" = $1${lock}`, [id]);
-  if (rows.length === 0) throw coreErrors.not_a_member();
-}
 
 function invalidRole() {
   const message = "Choose one role that is not the owner's.";

@@ -7,7 +7,7 @@ import { readCookie } from '../../http/declare/read-cookie.ts';
 import { type InstanceContext, isTrustedOrigin } from './instance.ts';
 import type { BetterAuthSettings } from './options.ts';
 import { rememberMembership } from './organizations.ts';
-import { findSession, findSessions, type FoundSession } from './store.ts';
+import { findSession, findSessions, type FoundSession, membershipOf } from './store.ts';
 
 /** A session token has 32 characters and its signature 44; percent-encoding makes them a few more. */
 const SIGNED_LENGTH_MAX = 512;
@@ -73,8 +73,11 @@ async function findPrincipal(
   const found = await findSession(request.db, token, asked);
   if (found === null) return null;
   const principal = principalOf(found, scheme, context, request.db.clock.now());
-  const { organization: member, roles } = found;
-  rememberMembership(principal, { asked, found: member === null ? null : { organization: member, roles: roles ?? '' } });
+  const { organization: member, roles, suspended } = found;
+  rememberMembership(principal, {
+    asked,
+    found: member === null ? null : membershipOf({ organization: member, roles: roles ?? '', suspended }),
+  });
   return principal;
 }
 

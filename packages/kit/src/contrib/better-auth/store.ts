@@ -15,19 +15,26 @@ export interface FoundSession {
   readonly organization: string | null;
   /** A comma list. */
   readonly roles: string | null;
+  /** 1: nobody works in the organization for now. */
+  readonly suspended: number;
 }
 
 export interface FoundMembership {
   readonly organization: string;
+  /** A comma list. */
   readonly roles: string;
+  readonly isSuspended: boolean;
 }
 
 /** By id, else by slug: two lookups by unique index. The id comes first, or a slug could take over the id of another organization. */
 const organizationId = (placeholder: string): string =>
   `(select o."id" from "organization" o where o."id" = ${placeholder}), (select o."id" from "organization" o where o."slug" = ${placeholder})`;
 
+const MEMBER = `m."organizationId" as organization, m."role" as roles,
+  case when exists (select 1 from better_auth_suspensions x where x.organization_id = m."organizationId") then 1 else 0 end as suspended`;
+
 const FACTS = `s."id" as session_id, s."createdAt" as created_at, s."impersonatedBy" as impersonated_by,
-  u.id, u.username, u.email, u.is_staff, u.is_superuser, m."organizationId" as organization, m."role" as roles`;
+  u.id, u.username, u.email, u.is_staff, u.is_superuser, ${MEMBER}`;
 
 /** Session, user, ban and membership in one statement: whatever ends one of them ends the login with the next request. */
 const BY_TOKEN = `select ${FACTS} from "session" s
@@ -41,7 +48,7 @@ const BY_IDS = `select ${FACTS} from "session" s
   left join "member" m on m."userId" = u.id and m."organizationId" = s."activeOrganizationId"
   where s."expiresAt" > $2 and u.is_active and s."id" `;
 
-const MEMBERSHIP = `select m."organizationId" as organization, m."role" as roles from "member" m
+const MEMBERSHIP = `select ${MEMBER} from "member" m
   where m."userId" = $1 and m."organizationId" = coalesce(${organizationId('cast($2 as text)')})`;
 
 export async function findSession(db: Db, token: string, organization: string | null): Promise<FoundSession | null> {
@@ -68,22 +75,32 @@ export async function findSessions(db: Db, ids: readonly string[]): Promise<Foun
 
 /** The user's membership in the organization with this id or slug. */
 export async function findMembership(db: Db, userId: string, organization: string): Promise<FoundMembership | null> {
-  const [found] = await db.query<FoundMembership>(MEMBERSHIP, [userId, organization]);
-  return found ?? null;
+  const [found] = await db.query<FoundRow>(MEMBERSHIP, [userId, organization]);
+  return found === undefined ? null : membershipOf(found);
 }
 
-/** The roles of these users in these organizations (by id), in the order given; null where the user is not a member. */
-export async function findRoles(
+interface FoundRow {
+  readonly organization: string;
+  readonly roles: string;
+  readonly suspended: number;
+}
+
+export function membershipOf({ organization, roles, suspended }: FoundRow): FoundMembership {
+  return { organization, roles, isSuspended: suspended === 1 };
+}
+
+/** What these users are in these organizations (by id), in the order given; null where the user is not a member. */
+export async function findMemberships(
   db: Db,
   asked: readonly { readonly userId: string; readonly tenant: string }[],
-): Promise<readonly (string | null)[]> {
+): Promise<readonly (FoundMembership | null)[]> {
   const list = db.dialect === 'postgres' ? 'json_array_elements(cast($1 as json)) as a (value)' : 'json_each($1) as a';
-  const rows = await db.query<{ person: string; organization: string; roles: string }>(
-    `select m."userId" as person, m."organizationId" as organization, m."role" as roles
+  const rows = await db.query<FoundRow & { readonly person: string }>(
+    `select m."userId" as person, ${MEMBER}
       from ${list} join "member" m on m."userId" = a.value ->> 0 and m."organizationId" = a.value ->> 1`,
     [JSON.stringify(asked.map(({ userId, tenant }) => [userId, tenant]))],
   );
-  const found = new Map(rows.map(({ person, organization, roles }) => [JSON.stringify([person, organization]), roles]));
+  const found = new Map(rows.map(({ person, ...row }) => [JSON.stringify([person, row.organization]), membershipOf(row)]));
   return asked.map(({ userId, tenant }) => found.get(JSON.stringify([userId, tenant])) ?? null);
 }
 
@@ -94,6 +111,22 @@ export async function organizationsOf(db: Db, userId: string, limit: number): Pr
     [userId],
   );
   return rows.map(({ id }) => id);
+}
+
+/** Those of these organizations that nobody works in for now. */
+export async function suspendedAmong(db: Db, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const [among, list] =
+    db.dialect === 'postgres' ? ['= any(cast($1 as text[]))', ids] : ['in (select value from json_each($1))', JSON.stringify(ids)];
+  const rows = await db.query<{ id: string }>(`select organization_id as id from better_auth_suspensions where organization_id ${among}`, [
+    list,
+  ]);
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Locks an organization; false where there is none. */
+export async function lockOrganization(tx: Db, id: string): Promise<boolean> {
+  const lock = tx.dialect === 'postgres' ? ' for no key update' : '';
+  return (await tx.query(`select "id" from "organization" where "id" = $1${lock}`, [id])).length === 1;
 }
 
 /** A timestamp as better-auth stores it. */

@@ -8,7 +8,14 @@ import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import { requestErasure } from '../../db/subjects/erasure-state.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { job } from '../jobs/declare/job.ts';
-import { deletedOrganizations, deleteImpersonations, deleteSessions, findRoles, takeMemberChanges, takeUserChanges } from './store.ts';
+import {
+  deletedOrganizations,
+  deleteImpersonations,
+  deleteSessions,
+  findMemberships,
+  takeMemberChanges,
+  takeUserChanges,
+} from './store.ts';
 
 /** The module at run time. */
 export interface BetterAuthState {
@@ -62,9 +69,9 @@ async function passOnMembers(db: Db, by: Actor): Promise<void> {
   await inBatches(() =>
     db.transaction(async (tx) => {
       const left = await takeMemberChanges(tx, BATCH);
-      const roles = await findRoles(tx, left);
+      const members = await findMemberships(tx, left);
       for (const [index, former] of left.entries())
-        if (roles[index] === null) for (const listener of registry.memberChanges) await listener(tx, former, { by, requestId: null });
+        if (members[index] === null) for (const listener of registry.memberChanges) await listener(tx, former, { by, requestId: null });
       for (const tenant of await deletedOrganizations(tx, new Set(left.map((former) => former.tenant)))) {
         for (const listener of registry.memberChanges) await listener(tx, { userId: tenantOwner(tenant), tenant }, { by, requestId: null });
         // Its rows in the tables of the application and of the modules; until then a legal hold can keep them.
