@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { createPostgresDatabase } from '../../packages/kit/src/testing/test-database.ts';
 import { freePort } from '../../test/provision/free-port.ts';
 import { installLinters, lintTarball } from './lint-tarball.ts';
 import { startLocalRegistry, type LocalRegistry } from './local-registry.ts';
@@ -29,8 +30,15 @@ describe.skipIf(!isLong)('published under another name, on a registry of loopbac
     rmSync(scratch, { recursive: true, force: true });
   });
 
-  async function run(command: string, args: readonly string[], cwd: string): Promise<string> {
-    const child = start(command, args, cwd);
+  async function run(
+    command: string,
+    args: readonly string[],
+    cwd: string,
+    environment: Readonly<Record<string, string>> = {},
+    input = '',
+  ): Promise<string> {
+    const child = start(command, args, cwd, environment);
+    child.stdin.end(input);
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
     const [code] = (await once(child, 'close')) as [number | null];
@@ -42,7 +50,7 @@ describe.skipIf(!isLong)('published under another name, on a registry of loopbac
     const { PATH = '', NODE_OPTIONS: _, KIT_TEST_LONG: __, NODE_ENV: ___, VITEST: ____, ...rest } = process.env;
     const env = { ...rest, PATH: [join(root, 'node_modules/.bin'), PATH].join(delimiter), ...registry.environment, ...environment };
     // Its own process group: npm does not pass every signal on.
-    return spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    return spawn(command, args, { cwd, env, stdio: 'pipe', detached: true });
   }
 
   /** Starts the project by its own command; returns the URL that it prints. */
@@ -89,13 +97,66 @@ describe.skipIf(!isLong)('published under another name, on a registry of loopbac
     expect(created).toContain('my-app is ready.');
     const project = join(place, 'my-app');
     await run('npm', ['install'], project);
-    expect(await run('npm', ['test'], project)).toMatch(/Tests.*passed/);
+    // On both databases.
+    expect(await run('npm', ['test'], project, { KIT_TEST_POSTGRES_URL: inject('postgresUrl') })).toMatch(/Tests.*passed/);
     const url = await serve(project, ['start']);
     expect((await fetch(`${url}/health/ready`)).status).toBe(200);
     expect((await fetch(`${url}/docs`)).status).toBe(200);
     const document = JSON.parse(await run('npx', ['kit', 'openapi'], project)) as { openapi: string };
     expect(document.openapi).toMatch(/^3\./);
     expect(await run('npx', ['kit', 'check'], project)).toMatch(/^ok my-app/m);
+  });
+
+  test('a b2b project on PostgreSQL: a company from its first person to its end, with the installed program', async () => {
+    const database = await createPostgresDatabase(inject('postgresUrl'));
+    onTestFinished(() => database.remove());
+    const environment = { DATABASE_URL: database.url };
+    const place = join(scratch, 'company');
+    mkdirSync(place);
+    await run('npm', ['create', '--yes', `${NAME}@latest`, 'my-app', '--', '--template', 'b2b'], place);
+    const project = join(place, 'my-app');
+    await run('npm', ['install'], project);
+    const kit = async (...args: string[]) => (await run('npx', ['kit', ...args], project, environment)).trim();
+    const url = await serve(project, ['start'], environment);
+    for (const [name, company] of [
+      ['ada', 'Acme'],
+      ['eve', 'Rival'],
+    ] as const) {
+      await kit('user', 'create', name, '--email', `${name}@example.com`, '--no-password');
+      await kit('tenant', 'create', company, '--owner', name);
+    }
+    const keyOf = async (user: string) =>
+      (await kit('apikey', 'create', '--user', user, '--name', 'k', '--scope', 'projects:read', '--scope', 'projects:write'))
+        .split('\n')
+        .at(-1) ?? '';
+    const [ada, eve] = [await keyOf('ada'), await keyOf('eve')];
+    const projects = async (key: string, title?: string) => {
+      const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+      const body = title === undefined ? {} : { method: 'POST', body: JSON.stringify({ title }) };
+      const response = await fetch(`${url}/v1/projects`, { headers, ...body });
+      return { status: response.status, body: (await response.json()) as { readonly code?: string; readonly items?: readonly object[] } };
+    };
+    expect((await projects(ada, 'A new website')).status).toBe(201);
+    expect((await projects(eve, 'Theirs')).status).toBe(201);
+    expect((await projects(eve)).body.items).toMatchObject([{ title: 'Theirs' }]);
+    await kit('tenant', 'suspend', 'acme', '--reason', 'The invoice is open.');
+    expect((await projects(ada)).body.code).toBe('tenant_suspended');
+    await kit('tenant', 'resume', 'acme');
+    expect((await projects(ada)).body.items).toHaveLength(1);
+    expect(await kit('tenant', 'export', 'acme', '--to', 'acme.zip')).toContain('rows of acme are in acme.zip');
+    await kit('tenant', 'delete', 'acme');
+    expect((await projects(ada)).status).toBe(403);
+    await run(
+      'npx',
+      ['kit', 'shell'],
+      project,
+      environment,
+      "await db.query('update tenants set deletes_at = created_at where deletes_at is not null')\n",
+    );
+    expect(await kit('tenant', 'purge')).toBe('1 tenants deleted.');
+    expect((await projects(ada)).status).toBe(401);
+    expect((await projects(eve)).body.items).toMatchObject([{ title: 'Theirs' }]);
+    expect(await kit('audit', 'verify')).toContain('The chain is whole');
   });
 
   test('the commands of the Dockerfile work: production packages only, no sources of tests', async () => {

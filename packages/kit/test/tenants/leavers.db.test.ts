@@ -2,33 +2,34 @@ import { globSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import type { AppOptions, Module } from '../../src/app/index.ts';
+import { admin } from '../../src/admin/index.ts';
+import type { Module } from '../../src/app/index.ts';
 import type { User } from '../../src/auth/index.ts';
-import { accounts, accountsOf, createUser, deactivateUser, deleteUser, openSession } from '../../src/contrib/accounts/index.ts';
 import { apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
+import { createServiceUser } from '../../src/contrib/apikeys/service/manage-service-users.ts';
 import { job, jobs, runDueJobs, startJob } from '../../src/contrib/jobs/index.ts';
 import { mcp } from '../../src/contrib/mcp/index.ts';
-import { addMember, removeMember, resumeTenant, suspendTenant, tenants } from '../../src/contrib/tenants/index.ts';
-import { changeMember } from '../../src/contrib/tenants/manage/members.ts';
-import { tenants as tenantRows } from '../../src/contrib/tenants/models.ts';
 import { createEndpoint, deliverDue, publish, webhooks } from '../../src/contrib/webhooks/index.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';
-import { createTable, type Database, insert, migration, model, t, type Model } from '../../src/db/index.ts';
+import { createTable, type Database, migration, model, t, type Model } from '../../src/db/index.ts';
 import { Controller, jsonSchema, route } from '../../src/http/index.ts';
 import { portal, portalLink } from '../../src/portal/index.ts';
 import { responseCache } from '../../src/middleware/index.ts';
-import { all, allowAny, hasRole, hasScopes, isAuthenticated } from '../../src/permissions/index.ts';
+import { all, hasRole, hasScopes, isAuthenticated } from '../../src/permissions/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
 import { siteFolder } from '../admin/admin-app.ts';
 import { LOOPBACK } from '../webhooks/outbox.ts';
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts';
+import { type SessionHeaders, TENANT, type Way, WAYS } from './leaver-ways.ts';
 
 // Everything that a person set up, or has open, while the person had a right; asked again after the right was lost.
 
-const TENANT = '01890000-0000-7000-8000-0000000000ac';
+/** By the names of both logins. */
+const LEADS = ['lead', 'admin'] as const;
 
 const memberColumns = { id: t.uuidv7().pk(), tenant: t.text(40), user_id: t.uuid(), role: t.text(40) };
 const members = model('members', memberColumns, { indexes: [{ columns: ['user_id', 'tenant'], unique: true }] });
@@ -52,15 +53,16 @@ const tables: Module = {
 };
 
 class Papers extends CrudController(resource(papers, { tenant: 'tenant' }), {
-  permission: all(hasRole('lead'), hasScopes({ allowUnscoped: true })),
+  permission: all(hasRole(...LEADS), hasScopes({ allowUnscoped: true })),
   scope: 'papers',
+  live: true,
   export: ['csv'],
   operations: { list: { tool: true } },
 }) {}
 
 /** An export of more than the buffers of a loopback connection, which no time limit ends. */
 class Volumes extends CrudController(resource(volumes, { tenant: 'tenant' }), {
-  permission: hasRole('lead'),
+  permission: hasRole(...LEADS),
   export: { formats: ['csv'], idleMs: 600_000 },
 }) {}
 const FILL_VOLUMES = {
@@ -69,16 +71,7 @@ const FILL_VOLUMES = {
     insert into volumes select n, '${TENANT}', printf('%.*c', 4000, 'x') from each`,
 } as const;
 
-/** A login without the limits of the one with a password. */
-class Enter extends Controller {
-  enter = route.get(
-    '/:id',
-    { permission: allowAny, auth: [], params: z.object({ id: z.string() }), response: jsonSchema<object>({}) },
-    (context) => openSession(context.db, { id: context.params.id }, context),
-  );
-}
-
-const isLead = (roles: readonly string[] | undefined) => roles?.includes('lead') === true;
+const isLead = (roles: readonly string[] | undefined) => LEADS.some((lead) => roles?.includes(lead) === true);
 
 /** Hand-written: who is not a lead gets a response, without the secret. */
 class Plans extends Controller {
@@ -92,7 +85,7 @@ class Plans extends Controller {
   );
   follow = route.stream(
     '/follow',
-    { permission: hasRole('lead'), response: jsonSchema<object>({}), heartbeatMs: 20 },
+    { permission: hasRole(...LEADS), response: jsonSchema<object>({}), heartbeatMs: 20 },
     async function* ({ signal }) {
       yield { data: { secret: 'plan' } };
       await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
@@ -110,7 +103,7 @@ const report = job('papers.report', {
 /** What a person has: `cookie` and `csrf` of a session, and an API key. */
 interface Leaver {
   readonly user: User;
-  readonly session: Readonly<Record<string, string>>;
+  readonly session: SessionHeaders;
   readonly key: Readonly<Record<string, string>>;
 }
 
@@ -121,9 +114,18 @@ interface Place {
   readonly kit: TestApp;
   readonly url: string;
   readonly receiver: Receiver;
+  readonly way: Way;
+  /** Another member, who stays. */
+  readonly other: SessionHeaders;
 }
 
-const isServed = async ({ kit }: Place, method: 'GET' | 'POST', url: string, headers: object, payload?: object): Promise<boolean> => {
+const isServed = async (
+  { kit }: Pick<Place, 'kit'>,
+  method: 'GET' | 'POST',
+  url: string,
+  headers: object,
+  payload?: object,
+): Promise<boolean> => {
   const response = await kit.inject({
     method,
     url,
@@ -219,6 +221,50 @@ const EXITS: Readonly<Record<string, Exit>> = {
       const payload = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'papers_list', arguments: {} } };
       return (await kit.inject({ method: 'POST', url: '/mcp', headers, payload })).body.includes('"items');
     },
+  'MCP subscription': async ({ key }, { kit, url, other }) => {
+    const client = new Client({ name: 'agent', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+    const heard: string[] = [];
+    client.setNotificationHandler('notifications/resources/updated', ({ params: { uri } }) => void heard.push(uri));
+    const headers = { ...key, 'x-tenant': TENANT };
+    await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', url), { requestInit: { headers } }));
+    const subscription = await client.listen({ resourceSubscriptions: ['kit://v1/papers'] });
+    expect(subscription.honoredFilter.resourceSubscriptions).toEqual(['kit://v1/papers']);
+    let isOpen = true;
+    void subscription.closed.then(() => (isOpen = false));
+    return async (expected) => {
+      if (!expected && !(await staysOpen(() => isOpen, false))) return false;
+      const sent = await kit.inject({
+        method: 'POST',
+        url: '/v1/papers',
+        headers: { ...other, 'x-tenant': TENANT },
+        payload: { title: 'x' },
+      });
+      expect(sent.statusCode).toBe(201);
+      await vi.waitUntil(() => heard.length > 0 || !isOpen, { timeout: 30_000, interval: 20 });
+      await client.close();
+      return heard.length > 0;
+    };
+  },
+  'view as': async ({ user }, { kit, way }) => {
+    const staff = await way.staff(kit, `staff-${user.username.replaceAll(/\W/g, '-')}`);
+    const payload = { user: user.id, tenant: TENANT, reason: 'Ticket 7' };
+    const begun = await kit.inject({ method: 'POST', url: '/admin/api/view', headers: staff, payload });
+    expect([begun.statusCode, begun.statusCode === 201 ? '' : begun.body]).toEqual([201, '']);
+    const mark = /kit_view_as=[^;]+/.exec(String(begun.headers['set-cookie']))?.[0] ?? '';
+    const send = () => isServed({ kit }, 'GET', '/v1/papers', { cookie: `${staff['cookie']}; ${mark}` });
+    await send();
+    return send;
+  },
+  'service user': async ({ user }, { kit, way }) => {
+    const made = { tenant: TENANT, name: 'Import', role: way.role };
+    const { user_id: id } = await kit.app.db.transaction((tx) =>
+      createServiceUser(tx, made, { by: null, requestId: null, createdBy: user.id }),
+    );
+    const { raw } = await createApiKey(kit.app.db, { user: { id }, name: 'import', scopes: ['papers:*'], tenant: TENANT });
+    const send = () => isServed({ kit }, 'GET', '/v1/papers', { 'x-api-key': raw });
+    await send();
+    return send;
+  },
   stream: async ({ session }, { url }) => {
     const closing = new AbortController();
     const response = await fetch(`${url}/v1/plans/follow`, { headers: { ...session, 'x-tenant': TENANT }, signal: closing.signal });
@@ -267,77 +313,25 @@ const EXITS: Readonly<Record<string, Exit>> = {
   },
 };
 
-const management = (kit: TestApp) => accountsOf(kit.app.db).management(null);
-const LEAVE: Readonly<Record<string, (kit: TestApp, user: User, way: Way) => Promise<unknown>>> = {
-  deactivated: (kit, { id }) => deactivateUser(kit.app.db, id, management(kit)),
-  deleted: (kit, { id }) => deleteUser(kit.app.db, id, management(kit)),
-  'removed from the tenant': (kit, { id }, { remove }) => remove(kit.app.db, id),
-  'deprived of the role': (kit, { id }, { demote }) => demote(kit.app.db, id),
-  'a member of a suspended tenant': (kit, _, { suspend }) => suspend(kit.app.db),
+const LEAVE: Readonly<Record<string, (db: Database, id: string, way: Way) => Promise<unknown>>> = {
+  deactivated: (db, id, way) => way.deactivate(db, id),
+  deleted: (db, id, way) => way.delete(db, id),
+  'removed from the tenant': (db, id, way) => way.remove(db, id),
+  'deprived of the role': (db, id, way) => way.demote(db, id),
+  'a member of a suspended tenant': (db, _, way) => way.suspend(db),
 };
 
 /** What goes on on purpose. */
 const GOES_ON: Readonly<Record<string, string>> = {
   'deprived of the role webhook': 'an endpoint receives what is published for the tenant, and its owner is still a member',
   'deprived of the role job': 'a job that depends on a role asks for it itself: its owner is still a member',
+  ...Object.fromEntries(
+    ['deactivated', 'deleted', 'removed from the tenant', 'deprived of the role'].map((left) => [
+      `${left} service user`,
+      'the keys of a service user belong to the tenant, whoever made it',
+    ]),
+  ),
 };
-
-/** In an app with members of its own. */
-let ownTenantIsSuspended = false;
-
-/** Both ways to have tenants: each exit asks the same question. */
-const WAYS: Readonly<Record<string, Way>> = {
-  'createApp({ membership })': {
-    options: {
-      tenant: ({ headers }) => headers['x-tenant']?.toString() ?? null,
-      async membership({ user, tenant, db }) {
-        const [row] = await db.query<{ role: string }>('select role from members where tenant = $1 and user_id = $2', [tenant, user.id]);
-        return row === undefined ? null : { roles: [row.role], isSuspended: ownTenantIsSuspended };
-      },
-    },
-    modules: [],
-    async add(db, userId) {
-      await db.query('insert into members (id, tenant, user_id, role) values ($1, $2, $3, $4)', [
-        crypto.randomUUID(),
-        TENANT,
-        userId,
-        'lead',
-      ]);
-    },
-    remove: (db, userId) => db.query('delete from members where user_id = $1', [userId]),
-    demote: (db, userId) => db.query("update members set role = 'member' where user_id = $1", [userId]),
-    async suspend() {
-      ownTenantIsSuspended = true;
-    },
-    async resume() {
-      ownTenantIsSuspended = false;
-    },
-  },
-  'tenants()': {
-    options: {},
-    modules: [tenants({ roles: ['owner', 'lead', 'member'] })],
-    async add(db, userId) {
-      const at = new Date();
-      const row = { id: TENANT, slug: 'acme', name: 'Acme', state: 'active', created_at: at, updated_at: at } as const;
-      if ((await db.query('select id from tenants where id = $1', [TENANT])).length === 0) await insert(db, tenantRows, row);
-      await addMember(db, { tenant: TENANT, user: userId, roles: ['lead'] });
-    },
-    remove: (db, userId) => removeMember(db, { tenant: TENANT, user: userId }),
-    demote: (db, userId) => changeMember(db, { tenant: TENANT, user: userId, roles: ['member'] }),
-    suspend: (db) => suspendTenant(db, TENANT),
-    resume: (db) => resumeTenant(db, TENANT),
-  },
-};
-
-interface Way {
-  readonly options: Pick<AppOptions, 'tenant' | 'membership'>;
-  readonly modules: readonly Module[];
-  readonly add: (db: Database, userId: string) => Promise<void>;
-  readonly remove: (db: Database, userId: string) => Promise<unknown>;
-  readonly demote: (db: Database, userId: string) => Promise<unknown>;
-  readonly suspend: (db: Database) => Promise<unknown>;
-  readonly resume: (db: Database) => Promise<unknown>;
-}
 
 describe.each(Object.entries(WAYS))('with %s', (_, way) => {
   describeDatabases('a person who was', (database) => {
@@ -348,21 +342,23 @@ describe.each(Object.entries(WAYS))('with %s', (_, way) => {
       const kit = await testApp({
         database: database.db,
         modules: [
-          accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
+          ...way.modules(database.db),
           apiKeys({ cache: { maxAgeMs: 300_000 } }),
           webhooks({ urlPolicy: LOOPBACK, jitter: false }),
           jobs({ jobs: [report] }),
           mcp(),
           tables,
           portal({ site: files.url }),
-          ...way.modules,
+          admin({ site: files.url, viewAs: true }),
         ],
         middleware: [responseCache({ routes: ({ controller }) => controller === 'Plans' || controller === 'Papers' })],
         ...way.options,
-        mount: { '/v1': { '/enter': Enter, '/papers': Papers, '/plans': Plans, '/volumes': Volumes } },
+        mount: { ...way.mount, '/v1': { ...(way.mount['/v1'] as object), '/papers': Papers, '/plans': Plans, '/volumes': Volumes } },
       });
       await database.db.execute(FILL_VOLUMES[database.dialect]);
-      place = { kit, receiver, url: await kit.app.listen({ port: 0 }) };
+      const stays = await way.person(kit, 'stays');
+      await way.add(kit.app.db, stays.user.id);
+      place = { kit, receiver, way, other: stays.session, url: await kit.app.listen({ port: 0 }) };
     });
     afterAll(async () => {
       await place.kit.close();
@@ -373,17 +369,13 @@ describe.each(Object.entries(WAYS))('with %s', (_, way) => {
     let people = 0;
     const join = async (): Promise<Leaver> => {
       const { kit } = place;
-      const username = `person${(people += 1)}`;
-      const user = await createUser(kit.app.db, { username }, management(kit));
+      const { user, session } = await way.person(kit, `person${(people += 1)}`);
       await way.add(kit.app.db, user.id);
       const { raw } = await createApiKey(kit.app.db, { user, name: 'test', scopes: ['papers:*'] });
-      const opened = await kit.inject(`/v1/enter/${user.id}`);
-      const cookie = /^[^;]*/.exec(String(opened.headers['set-cookie']))?.[0] ?? '';
-      const session = { cookie, 'x-csrf-token': opened.json<{ csrf_token: string }>().csrf_token };
       return { user, session, key: { 'x-api-key': raw } };
     };
 
-    describe.each(Object.keys(EXITS))('and %s', (exit) => {
+    describe.each(Object.keys(EXITS).filter((exit) => way.isStored || exit !== 'service user'))('and %s', (exit) => {
       test('who stays is reached: the rows below can fail', async () => {
         const probe = await (EXITS[exit] as Exit)(await join(), place);
         expect(await probe(true)).toBe(true);
@@ -392,7 +384,7 @@ describe.each(Object.entries(WAYS))('with %s', (_, way) => {
       test.each(Object.keys(LEAVE))('%s is not reached, unless the reason is listed', async (left) => {
         const leaver = await join();
         const probe = await (EXITS[exit] as Exit)(leaver, place);
-        await LEAVE[left]?.(place.kit, leaver.user, way);
+        await LEAVE[left]?.(place.kit.app.db, leaver.user.id, way);
         const expected = `${left} ${exit}` in GOES_ON;
         try {
           expect(await probe(expected)).toBe(expected);
@@ -411,12 +403,13 @@ const OF_SOMEBODY =
 /** What is tested above for the rows of each table of a module, or why nothing in them reaches a person. */
 const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   account_links: 'a link of a mail works for an active user only',
-  admin_views: 'the user, the tenant and the member of staff are asked with each request, see test/admin/view-as.db.test.ts',
+  admin_views: ['view as'],
   admin_saved_filters: 'read for the member of staff who is logged in, by their role of now',
   api_keys: ['key', 'MCP'],
   audit_entries: 'read by staff and by those who manage the tenant, whose rights are looked up with each request',
   audit_inbox: 'becomes audit entries',
   better_auth_member_changes: 'a list of changes to pass on, which no caller reads',
+  better_auth_suspensions: 'no row of a person: it ends what the members of the organization can do',
   better_auth_used_codes: 'one-time codes that do not work any longer',
   better_auth_user_changes: 'a list of changes to pass on, which no caller reads',
   grants: 'they decide for the caller of a request, who is looked up with each request: as in list and read',
@@ -432,7 +425,7 @@ const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   request_log: 'read as in list and read: the caller is looked up with each request',
   request_quotas: 'read as in list and read: the caller is looked up with each request',
   request_usage: 'read as in list and read: the caller is looked up with each request',
-  service_users: 'the keys of one end with its membership: see service-users.db.test.ts',
+  service_users: ['service user'],
   sessions: ['list', 'read', 'write', 'export', 'export under way', 'stream'],
   tenant_export_parts: 'read with the export, see tenant_exports',
   tenant_exports: 'an owner is asked for the role with each part that is sent: contrib/tenants/exports.db.test.ts',

@@ -12,6 +12,7 @@ import { accounts } from '../accounts/module.ts';
 import { accountsOf } from '../accounts/users/accounts.ts';
 import { createUser } from '../accounts/users/manage-users.ts';
 import { apiKeys } from '../apikeys/module.ts';
+import { grant, grants, objectActions, objectGrants, revoke } from '../grants/index.ts';
 import { createApiKey } from '../apikeys/manage/create.ts';
 import { revokeApiKey } from '../apikeys/manage/revoke.ts';
 import { mcp } from './module.ts';
@@ -30,6 +31,11 @@ const facts = { permission: hasScopes({ allowUnscoped: true }), scope: 'notes', 
 class NoteController extends CrudController(noteResource, { ...facts, live: true }) {}
 class StillController extends CrudController(noteResource, facts) {}
 
+const plans = model('plans', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(200), ...versioned() });
+const planActions = objectActions(plans, { actions: ['view', 'change', 'delete'] });
+const planResource = resource(plans, { owner: 'owner_id', access: grants(plans), version: 'version' });
+class PlanController extends CrudController(planResource, { ...facts, live: true }) {}
+
 type Followed = readonly [client: Client, heard: string[]];
 
 describeDatabases('subscriptions of mcp()', (database) => {
@@ -39,11 +45,15 @@ describeDatabases('subscriptions of mcp()', (database) => {
   const people: Record<string, { readonly user: User; readonly key: string; readonly note: string }> = {};
 
   beforeAll(async () => {
-    const own = { name: 'notes', models: [notes], migrations: [migration('0001_notes', [createTable('notes', notes.columns)])] };
+    const own = {
+      name: 'notes',
+      models: [notes, plans],
+      migrations: [migration('0001_notes', [createTable('notes', notes.columns), createTable('plans', plans.columns)])],
+    };
     kit = await testApp({
       database: database.db,
-      modules: [accounts(), apiKeys(), own, mcp()],
-      mount: { '/v1': { '/notes': NoteController, '/still': StillController } },
+      modules: [accounts(), apiKeys(), objectGrants({ objects: [planActions] }), own, mcp()],
+      mount: { '/v1': { '/notes': NoteController, '/still': StillController, '/plans': PlanController } },
     });
     address = await kit.listen();
     for (const username of ['ada', 'bob']) {
@@ -133,6 +143,44 @@ describeDatabases('subscriptions of mcp()', (database) => {
       expect(heard).toEqual([]);
     });
   }
+
+  test('a record that was shared is not told of any more once the grant is revoked', { timeout: 240_000 }, async () => {
+    const make = async (name: string): Promise<string> => {
+      const headers = { 'x-api-key': person(name).key };
+      return (await kit.inject({ method: 'POST', url: '/v1/plans', headers, payload: { title: 'first' } })).json<{ id: string }>().id;
+    };
+    const edit = async (name: string, id: string, title: string): Promise<void> => {
+      const headers = { 'x-api-key': person(name).key };
+      expect((await kit.inject({ method: 'PATCH', url: `/v1/plans/${id}`, headers, payload: { title } })).statusCode).toBe(200);
+    };
+    const [shared, own] = [await make('ada'), await make('bob')];
+    const object = { type: plans, id: shared };
+    const access = { subject: `user:${person('bob').user.id}`, object };
+    await grant(kit.app.db, { ...access, action: 'view' });
+    const [client, heard] = await overHttp('bob');
+    const [theirs, mine] = [`kit://v1/plans/${shared}`, `kit://v1/plans/${own}`];
+    const subscription = await client.listen({ resourceSubscriptions: [theirs, mine] });
+    expect(subscription.honoredFilter.resourceSubscriptions).toEqual([theirs, mine]);
+    await edit('ada', shared, 'while shared');
+    await expect.poll(() => heard, { timeout: 60_000 }).toContain(theirs);
+    let isOpen = true;
+    void subscription.closed.then(() => (isOpen = false));
+    /** What is told in order is told once this is. */
+    const caughtUp = async (title: string): Promise<void> => {
+      heard.splice(0, heard.length, ...heard.filter((uri) => uri !== mine));
+      await edit('bob', own, title);
+      await expect.poll(() => !isOpen || heard.includes(mine), { timeout: 60_000 }).toBe(true);
+    };
+    heard.length = 0;
+    expect(await revoke(kit.app.db, access)).toBe(true);
+    // The record is gone for the caller: that is told, or ends the subscription.
+    await expect.poll(() => !isOpen || heard.includes(theirs), { timeout: 60_000 }).toBe(true);
+    heard.length = 0;
+    await edit('ada', shared, 'not for bob');
+    // Two, so that the other one had its turn.
+    for (const title of ['then', 'at the end']) await caughtUp(title);
+    expect(heard).not.toContain(theirs);
+  });
 
   test(
     'a subscription to thousands of resources is bounded by the streams of its caller, and leaves none behind',
