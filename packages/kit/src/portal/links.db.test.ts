@@ -211,6 +211,8 @@ describeDatabases('links to the portal', (database) => {
     const both = { cookie: `${cookieOf(login)}; ${cookie}` };
     const seen = await app.call('GET', '/portal/api/session', both);
     expect(seen.body.user.id).toBe(userId);
+    // Who logs in can do so again, who came by a link cannot.
+    expect([login, seen].map(({ body }) => body.site.login.portal.by_link)).toEqual([false, true]);
     await app.call('POST', '/portal/api/logout', { ...both, 'x-csrf-token': seen.body.csrf_token });
     expect((await app.call('GET', '/portal/api/session', both)).body.user.id).toBe(ada.id);
   });

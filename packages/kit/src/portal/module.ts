@@ -20,7 +20,7 @@ import { linkController } from './links/controller.ts';
 import { withLinks } from './links/login.ts';
 import { LinkReach } from './links/reach.ts';
 import { removeExpired, removeOf } from './links/rows.ts';
-import { PORTAL_SESSION, portalAuthenticator } from './links/session.ts';
+import { linkScopeOf, PORTAL_SESSION, portalAuthenticator } from './links/session.ts';
 import { portalState } from './links/state.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { portalLinks } from './models.ts';
@@ -53,7 +53,7 @@ export function portal(options: PortalOptions = {}): Module {
       return portalDeclarations(app, pages);
     },
     portal: { origins: embedIn, logo, accent: colors.accent ?? null, accent_dark: colors.accentDark ?? null, locale, links },
-    isByLink: ({ scheme }) => scheme === PORTAL_SESSION,
+    isByLink: (principal) => linkScopeOf(principal) !== undefined,
     access: (context) => accessIn(context, canManage),
   };
   const site = new AdminSite({ ...settings, roles: null, viewAs: false, alerts: null }, kind);
