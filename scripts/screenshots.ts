@@ -1,12 +1,14 @@
 // `npm run screenshots`: the screens of the admin site and the developers' portal into docs/images/, from a shop whose data and clock are the same at every run.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { z } from 'zod';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium } from '../test/provision/chromium.ts';
 import { fill, NOW, OPENED, receivers } from '../packages/admin-ui/test/shop/fill.ts';
 import { fillRequests } from '../packages/admin-ui/test/shop/fill-requests.ts';
 import { PortalShop } from '../packages/admin-ui/test/shop/portal-shop.ts';
 import { PASSWORD, Shop, STAFF } from '../packages/admin-ui/test/shop/shop.ts';
+import { eventType } from '../packages/kit/src/contrib/webhooks/index.ts';
 import { buildAdminSite } from './admin-site.ts';
 
 const folder = join(import.meta.dirname, '../docs/images');
@@ -142,9 +144,18 @@ async function admin(): Promise<void> {
   }
 }
 
+const order = z.object({ order: z.string(), item: z.string(), quantity: z.number(), total: z.string() });
+const example = { order: 'BL-1041', item: 'Yirgacheffe', quantity: 2, total: '31.90' };
+const eventTypes = [
+  ['order.placed', 'A customer has placed an order.'],
+  ['order.paid', 'The payment of an order has arrived.'],
+  ['order.shipped', 'The parcel is on its way.'],
+  ['order.cancelled', 'An order was cancelled, by the customer or by us.'],
+].map(([name = '', description = '']) => eventType(name, order, { description, example }));
+
 async function portal(): Promise<void> {
   let shop: Shop;
-  const open = { title: 'Bean & Leaf for developers', now: OPENED, anonymous: true } as const;
+  const open = { title: 'Bean & Leaf for developers', now: OPENED, anonymous: true, eventTypes };
   await using made = await PortalShop.open({ ...open, transport: receivers(() => shop) });
   ({ shop } = made);
   await fill(shop);

@@ -3,7 +3,7 @@ import { ApiKeyController } from '../../../kit/src/contrib/apikeys/index.ts';
 import { QuotaController, RequestController, requests, UsageController } from '../../../kit/src/contrib/requests/index.ts';
 import { mcp } from '../../../kit/src/contrib/mcp/index.ts';
 import { TenantController, tenants } from '../../../kit/src/contrib/tenants/index.ts';
-import { eventType, type Transport, WebhookEndpointController } from '../../../kit/src/contrib/webhooks/index.ts';
+import { eventType, type EventType, type Transport, WebhookEndpointController } from '../../../kit/src/contrib/webhooks/index.ts';
 import { Controller } from '../../../kit/src/http/compile/controller.ts';
 import { raw } from '../../../kit/src/http/declare/raw.ts';
 import { route } from '../../../kit/src/http/declare/route.ts';
@@ -30,6 +30,11 @@ class LogoController extends Controller {
   });
 }
 
+const TYPES: readonly EventType[] = [
+  eventType('order.paid', z.object({ id: z.number() }), { description: 'An order was <b>paid</b>.', example: { id: 7 } }),
+  eventType('order.sent', z.object({ id: z.number() })),
+];
+
 interface PortalShopOptions extends PortalOptions {
   readonly title: string;
   /** The shop has tenants, and `dana` is in none yet. */
@@ -38,6 +43,7 @@ interface PortalShopOptions extends PortalOptions {
   readonly anonymous?: boolean;
   readonly now?: string;
   readonly transport?: Transport;
+  readonly eventTypes?: readonly EventType[];
 }
 
 /** A shop with the developers' portal, and a browser in which a customer has logged in there. */
@@ -55,14 +61,18 @@ export class PortalShop implements AsyncDisposable {
   }
 
   static async open(options: PortalShopOptions): Promise<PortalShop> {
-    const { tenants: hasTenants = false, anonymous = false, now = '2030-01-15T10:00:00.000Z', transport, ...look } = options;
+    const {
+      tenants: hasTenants = false,
+      anonymous = false,
+      now = '2030-01-15T10:00:00.000Z',
+      transport,
+      eventTypes = TYPES,
+      ...look
+    } = options;
     const made = await Shop.open({
       now,
       ...(transport === undefined ? {} : { transport }),
-      eventTypes: [
-        eventType('order.paid', z.object({ id: z.number() }), { description: 'An order was <b>paid</b>.', example: { id: 7 } }),
-        eventType('order.sent', z.object({ id: z.number() })),
-      ],
+      eventTypes,
       asked: ['/logo.svg'],
       modules: [requests(), mcp({ include: [RequestController] }), ...(hasTenants ? [tenants()] : []), portal(look)],
       mount: {
