@@ -45,10 +45,7 @@ export async function listNow(
     return parent === undefined ? visible : withoutParent(policy, asked, visible, parent.edge.name);
   };
   const rules = await movingRules(request, moment, async (asked) => [(await scopeOf(asked)).compiled]);
-  const filters = [
-    ...permitted.map((each) => each.fixed()),
-    ...(list.compiled ?? (await conditions(request, policy, list.where, [])).map((each) => each.fixed())),
-  ];
+  const filters = [...permitted, ...(list.compiled ?? (await conditions(request, policy, list.where, [])))];
   const unit = unitOf(mounted, view, list);
   const states = statesOf(policy, unit, moment);
   const at = (time: Date): readonly CompiledWhere[] => [...rules, ...filters].map((each) => each.at(time));
@@ -90,7 +87,7 @@ export async function rowsNow(
   also: Where | undefined,
 ): Promise<LiveList> {
   const { policy } = mounted;
-  const own = also === undefined ? [] : [policy.rows.compile(request, also).fixed()];
+  const own = also === undefined ? [] : [policy.rows.compile(request, also)];
   const rules = await movingRules(request, moment, async (asked) => [(await scopeOf(asked)).compiled]);
   return keysOnly(policy, {
     ...decidedBy(policy, request, [], [...rules, ...own], []),

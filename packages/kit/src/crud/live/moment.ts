@@ -32,11 +32,11 @@ export async function movingRules(
   moment: Moment,
   rules: (request: CrudRequest) => Promise<readonly CompiledWhere[]>,
 ): Promise<readonly MovingWhere[]> {
-  if (moment.isTimed === false) return (await rules(request)).map((each) => each.fixed());
+  if (moment.isTimed === false) return rules(request);
   const first = Object.create(request, { accessRows: { value: askedOnce(request.accessRows) } }) as CrudRequest;
   const now = await rules(first);
   const then = await rules(requestAt(first, later(moment)));
-  return now.map((each, place) => each.moving(moment.at, then[place] as CompiledWhere, later(moment)) ?? each.fixed());
+  return now.map((each, place) => each.moving(moment.at, then[place] as CompiledWhere, later(moment)) ?? each);
 }
 
 /** What an access says is a right of now: it is not asked about a later time. */

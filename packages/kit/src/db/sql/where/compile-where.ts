@@ -12,8 +12,10 @@ import { type WhereTerm, whereTerms } from './where-terms.ts';
 import { requireArguments } from '../../../options/read-options.ts';
 import { aModel } from '../../../options/value-rule.ts';
 
+const NO_BOUNDS: readonly TimeBound[] = Object.freeze([]);
+
 /** A tree that was checked against its model, ready to be a part of a statement. */
-export class CompiledWhere {
+export class CompiledWhere implements MovingWhere {
   readonly #node: WhereNode;
   #shape: string | undefined;
 
@@ -78,12 +80,16 @@ export class CompiledWhere {
     const node = movingNode(this.#node, later.#node, at, laterAt);
     if (node === undefined) return undefined;
     const bounds = timeBounds(node);
-    return bounds.length === 0 ? this.fixed() : { bounds, at: (time) => new CompiledWhere(nodeAt(node, time)) };
+    return bounds.length === 0 ? this : { bounds, at: (time) => new CompiledWhere(nodeAt(node, time)) };
   }
 
-  /** The condition, the same at any time. */
-  fixed(): MovingWhere {
-    return { bounds: [], at: () => this };
+  /** By itself it is the same at any time. */
+  get bounds(): readonly TimeBound[] {
+    return NO_BOUNDS;
+  }
+
+  at(): this {
+    return this;
   }
 }
 
