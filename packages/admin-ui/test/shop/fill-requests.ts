@@ -1,7 +1,7 @@
 import { Tally } from '../../../kit/src/contrib/requests/tally.ts';
 import type { FinishedRequest } from '../../../kit/src/contrib/requests/finished-request.ts';
 import { writeRequests } from '../../../kit/src/contrib/requests/store.ts';
-import { uuidv7 } from '../../../kit/src/db/values/uuidv7.ts';
+import { uuidv7LowerBound } from '../../../kit/src/db/values/uuidv7.ts';
 import { dice, NOW } from './fill.ts';
 import type { Shop } from './shop.ts';
 
@@ -51,7 +51,10 @@ type Made = Pick<FinishedRequest, 'method' | 'status' | 'errorCode' | 'owner' | 
 function requestOf({ roll, clock, status, route, ...facts }: Made): FinishedRequest {
   return {
     ...facts,
-    id: uuidv7(clock),
+    // As of then: keys that are made now are never before the last one.
+    id: `${uuidv7LowerBound(clock.now()).slice(0, 13)}-7000-8000-${Math.floor(roll() * 2 ** 48)
+      .toString(16)
+      .padStart(12, '0')}`,
     finishedAt: clock.now(),
     durationMs: Math.round((4 + 12 * roll() + (roll() < 0.03 ? 180 * roll() : 0)) * 10) / 10,
     route,
