@@ -11,7 +11,7 @@ import { unzip } from './unzip.ts';
 const PROGRAM = join(import.meta.dirname, 'export-until-killed.ts');
 const ROWS = 6000;
 /** Too random to become short in an archive. */
-const TEXT = `select id, $1, $2, id || ${Array.from({ length: 30 }, (_, n) => `'-' || (id * 7919 + ${n} * 104729) % 1000003`).join(' || ')} from n`;
+const TEXT = `select id, $1, $2, id || ${Array.from({ length: 30 }, (_, n) => `'-' || ((id * 7919 + ${n} * 104729) % 1000003)`).join(' || ')} from n`;
 
 function config(url: string): string {
   return `import { createApp, isAuthenticated } from ${sourceOf('index.ts')};
