@@ -2,11 +2,15 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { byName, people } from '../../test/crud/shop.ts';
+import { recordSpans } from '../../test/tracing/spans.ts';
 import type { Module } from '../app/declare/module.ts';
 import { audit } from '../contrib/audit/index.ts';
-import { jobs } from '../contrib/jobs/index.ts';
+import { job, jobs, startJob } from '../contrib/jobs/index.ts';
+import { requests } from '../contrib/requests/index.ts';
+import { requestLogs } from '../contrib/requests/log.ts';
+import { tracing } from '../contrib/tracing/index.ts';
 import { webhooks } from '../contrib/webhooks/index.ts';
-import { createTable, migration, model, reveal, t, timestamps, versioned } from '../db/index.ts';
+import { createTable, find, migration, model, reveal, t, timestamps, versioned } from '../db/index.ts';
 import { requestLog, responseCache } from '../middleware/index.ts';
 import { openApiDocument } from '../openapi/index.ts';
 import { allowAny, isAuthenticated, isStaff, hasScopes } from '../permissions/index.ts';
@@ -70,9 +74,11 @@ const all = {
 class PatientController extends CrudController(patientResource, all) {}
 class VisitController extends CrudController(visitResource, { permission: isAuthenticated, expand: ['patient'] }) {}
 
+const keep = job('clinic.keep', { input: z.object({ row: z.unknown() }), run: () => undefined });
 const clinic: Module = {
   name: 'clinic',
   models: [patients, visits],
+  jobs: [keep],
   resources: [patientResource, visitResource],
   migrations: [
     migration('0001_initial', [
@@ -81,6 +87,8 @@ const clinic: Module = {
     ]),
   ],
 };
+
+const traced = recordSpans();
 
 describeDatabases('encrypted columns of a resource', (database) => {
   let kit: TestApp;
@@ -129,7 +137,7 @@ describeDatabases('encrypted columns of a resource', (database) => {
       tenant: ({ user }: { user: { username: string } | null }) => people[user?.username as 'ann']?.tenant ?? null,
       memberships: 'not known',
       membership: () => ({ roles: ['member'] }),
-      modules: [clinic, audit(), jobs(), webhooks()],
+      modules: [clinic, audit(), jobs(), webhooks(), requests(), tracing()],
       middleware: [requestLog(), responseCache({ routes: () => true })],
       mount: { '/v1': { '/patients': PatientController, '/visits': VisitController } },
     } as never);
@@ -282,6 +290,10 @@ describeDatabases('encrypted columns of a resource', (database) => {
           { name: 1, ...values },
         ],
       }),
+    'a job whose input is a row': async () => {
+      const row = await find(database.db, patients, (await make()).id);
+      await database.db.transaction((tx) => startJob(tx, keep, { row: JSON.parse(JSON.stringify(row)) as unknown }));
+    },
     read: async () => call('sue', 'GET', `patients/${(await make()).id}`),
     list: () => call('sue', 'GET', 'patients'),
     export: () => call('sue', 'GET', 'patients/export?format=jsonl'),
@@ -294,8 +306,12 @@ describeDatabases('encrypted columns of a resource', (database) => {
     const seen: unknown[] = [];
     const stop = database.db.observe({ onQuery: (event: unknown) => void seen.push(event) });
     kit.records.splice(0);
+    traced.reset();
     const response = await (ways[way] as () => Promise<unknown>)();
     stop();
+    await requestLogs.of(database.db).flush();
+    expect(traced.spans().length).toBeGreaterThan(0);
+    expect(inspect(traced.spans(), { depth: 9, maxStringLength: null, maxArrayLength: null })).not.toMatch(plain);
     expect(errors.has(way) ? (response as { text: string }).text : '').not.toMatch(plain);
     expect(inspect(seen, { depth: 9, maxStringLength: null, maxArrayLength: null })).not.toMatch(plain);
     expect(JSON.stringify(kit.records)).not.toMatch(plain);
@@ -304,7 +320,9 @@ describeDatabases('encrypted columns of a resource', (database) => {
         ? "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
         : "select tablename as name from pg_tables where schemaname = 'public'",
     );
-    expect(tables.map((table) => table.name)).toEqual(expect.arrayContaining(['patients', 'audit_entries', 'kit_idempotency']));
+    expect(tables.map((table) => table.name)).toEqual(
+      expect.arrayContaining(['patients', 'audit_entries', 'jobs', 'kit_idempotency', 'request_log']),
+    );
     for (const table of tables) {
       const dump = inspect(await database.db.query(`select * from "${table.name}"`), {
         depth: 9,
