@@ -41,7 +41,7 @@ export async function recordOf({ plan, context, access, record, ...may }: Readin
     sections.push(...[(await load({ context, id: key, row: row as never, range: range ?? '30d' })) ?? []].flat());
   const state = words.state === undefined ? undefined : (shown.values[words.state] as AdminState | null | undefined);
   const notice = await words.notice?.(row, context);
-  const view = deleted ? null : (words.viewAs?.(row as never) ?? null);
+  const view = deleted ? null : (words.viewAs?.(row) ?? null);
   const defaults = deleted ? undefined : await words.defaults?.(row, context);
   return {
     ...shown,

@@ -142,9 +142,9 @@ describeDatabases('what removes old rows leaves those of people under a legal ho
     const { db } = kit.app;
     const deleted = { deleted_at: new Date(0), deletion_id: uuidv7(db.clock) };
     const tree = async (book: string, mark: string) => {
-      const shelf = await insert(db, shelves, { owner_id: 'bob', ...deleted } as never);
-      const { id } = await insert(db, books, { shelf_id: shelf.id, owner_id: book, ...deleted } as never);
-      await insert(db, marks, { book_id: id, owner_id: mark } as never);
+      const shelf = await insert(db, shelves, { owner_id: 'bob', ...deleted });
+      const { id } = await insert(db, books, { shelf_id: shelf.id, owner_id: book, ...deleted });
+      await insert(db, marks, { book_id: id, owner_id: mark });
     };
     // A book of eve, a mark of eve, and nothing of eve.
     await tree('eve', 'bob');

@@ -11,7 +11,7 @@ const countries = model('countries', { code: t.text(2).pk(), population: t.int()
 test('kit check warns where a list of the application calls its records by an id, and nowhere else', async () => {
   const resources = [
     modelResource(links),
-    modelResource(links, { name: 'named-links', cells: { title: ({ left_id }) => `Link of ${String(left_id)}` }, title: 'title' }),
+    modelResource(links, { name: 'named-links', cells: { title: ({ left_id }) => `Link of ${left_id}` }, title: 'title' }),
     modelResource(invoices, { title: 'number' }),
     modelResource(invoices, { name: 'noted-invoices' }),
     modelResource(countries),

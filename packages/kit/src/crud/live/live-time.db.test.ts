@@ -147,7 +147,7 @@ describeDatabases('live lists whose rows come and go by time', (database) => {
     nowMs = Date.parse(at(30));
     await follower.connect(url(second));
     await follower.settled(url(first));
-    expect(withoutReady(newsOf(follower, since)).toSorted()).toEqual([gone, 'tour begun'].toSorted());
+    expect(new Set(withoutReady(newsOf(follower, since)))).toEqual(new Set([gone, 'tour begun']));
   });
 
   test('a clock that is set back brings rows back, and one that jumps takes them', async () => {

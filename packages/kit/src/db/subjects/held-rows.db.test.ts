@@ -84,7 +84,7 @@ describeDatabases('rows that rows under a legal hold refer to', (database) => {
   };
   const hold = (db: Database, subject: Subject) => db.transaction((tx) => setLegalHold(tx, subject, { reason: 'case 7', by: null }));
   const release = (db: Database, subject: Subject) => db.transaction((tx) => releaseLegalHold(tx, subject));
-  const ids = async (db: Database, each: Model) => (await list(db, each)).map((row) => Number(row['id'])).toSorted();
+  const ids = async (db: Database, each: Model) => (await list(db, each)).map((row) => Number(row['id'])).toSorted((a, b) => a - b);
   const run = (db: Database, id: string, kind: Subject['kind'] = 'person') =>
     runErasure(id, { database: db, planned: [{ database: db, plan: plans[kind], tables }] });
 

@@ -130,7 +130,7 @@ async function takenValues(access: AdminAccess, by: string, rows: readonly FileR
   const stored = new Set((await access.fieldsBy(by, asked, [by], 'live')).map(({ value }) => String(value)));
   const seen = new Map<string, number>();
   return values.flatMap(({ number, value }): FieldError[] => {
-    const text = String(value);
+    const text = String(value as string);
     const first = seen.get(text);
     seen.set(text, first ?? number);
     const location = ['body', number, by];
