@@ -122,7 +122,7 @@ async function rowFaults(
 
 /** Rows whose unique value another record has, or another row. */
 async function takenValues(access: AdminAccess, by: string, rows: readonly FileRow[]): Promise<readonly FieldError[]> {
-  const values = rows.flatMap((row) => {
+  const values = rows.flatMap((row): { readonly number: number; readonly value: unknown }[] => {
     const value = row.fault === undefined ? row.values[by] : null;
     return value === null || value === undefined ? [] : [{ number: row.number, value }];
   });
@@ -130,7 +130,7 @@ async function takenValues(access: AdminAccess, by: string, rows: readonly FileR
   const stored = new Set((await access.fieldsBy(by, asked, [by], 'live')).map(({ value }) => String(value)));
   const seen = new Map<string, number>();
   return values.flatMap(({ number, value }): FieldError[] => {
-    const text = String(value as string);
+    const text = String(value);
     const first = seen.get(text);
     seen.set(text, first ?? number);
     const location = ['body', number, by];
