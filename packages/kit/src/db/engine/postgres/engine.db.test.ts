@@ -777,11 +777,11 @@ describe('BEGIN goes out with the first statement', () => {
           await tx.query(INSERT, [id]).catch(() => undefined);
         }),
       ];
-      proxy.spoils = true;
+      proxy.spoils = 'begin';
       for (const result of await Promise.allSettled(write(4500)))
         expect(result).toMatchObject({ status: 'rejected', reason: { code: '42601' } });
       expect(await saved(4500, 4501)).toEqual([]);
-      proxy.spoils = false;
+      proxy.spoils = '';
       await own.transaction((tx) => tx.query(INSERT, [4510]));
       expect(await saved(4510)).toEqual([4510]);
     } finally {
@@ -790,14 +790,50 @@ describe('BEGIN goes out with the first statement', () => {
     }
   });
 
-  /** A way to the server on which a BEGIN can be made one that the server does not understand. */
+  test.each([
+    [
+      'a stream that was read',
+      async (own: Database) => {
+        for await (const rows of own.stream('select generate_series(1, 9) as n', [], 2)) if (rows.length > 0) break;
+      },
+    ],
+    [
+      'a stream with a deadline',
+      async (own: Database) => {
+        const long = { deadlineMs: 60_000 };
+        for await (const rows of own.stream('select generate_series(1, 9) as n', [], 2, { long })) if (rows.length > 0) break;
+      },
+    ],
+    [
+      'a transaction',
+      async (own: Database) => {
+        await expect(own.transaction((tx) => tx.query('select 1 / 0'))).rejects.toMatchObject({ code: '22012' });
+      },
+    ],
+  ])('when the ROLLBACK of %s fails, its connection is not used again', async (_name, run) => {
+    const proxy = await spoilingProxy(place.url);
+    const own = await openDatabase(proxy.url, { poolMax: 1 });
+    try {
+      proxy.spoils = 'rollback';
+      await run(own);
+      proxy.spoils = '';
+      expect(await own.query('select 1 as one')).toEqual([{ one: 1 }]);
+    } finally {
+      await own.close();
+      proxy.close();
+    }
+  });
+
+  /** A way to the server on which a word can be made one that the server does not understand. */
   async function spoilingProxy(url: string) {
     const target = new URL(url);
     const server = createServer((socket) => {
       const upstream = connect(Number(target.port), target.hostname);
-      socket.on('data', (data) =>
-        upstream.write(proxy.spoils ? Buffer.from(data.toString('latin1').replaceAll('begin\0', 'bexin\0'), 'latin1') : data),
-      );
+      socket.on('data', (data) => {
+        const word = proxy.spoils;
+        if (word === '') upstream.write(data);
+        else upstream.write(Buffer.from(data.toString('latin1').replaceAll(`${word}\0`, `${word.slice(0, -1)}_\0`), 'latin1'));
+      });
       upstream.pipe(socket);
       socket.on('close', () => upstream.destroy()).on('error', () => undefined);
       upstream.on('close', () => socket.destroy()).on('error', () => undefined);
@@ -805,7 +841,7 @@ describe('BEGIN goes out with the first statement', () => {
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const own = new URL(url);
     own.port = String((server.address() as AddressInfo).port);
-    const proxy = { url: own.href, spoils: false, close: () => void server.close() };
+    const proxy = { url: own.href, spoils: '', close: () => void server.close() };
     return proxy;
   }
 });

@@ -201,9 +201,14 @@ export class PostgresEngine implements Engine {
       throw long?.signal?.aborted === true ? long.signal.reason : translateFailure(error);
     } finally {
       long?.signal?.removeEventListener('abort', cancel);
-      // A consumer may stop half way: the read-only transaction is ended in every case.
-      await transaction.query('rollback').catch((error: unknown) => (failure = error));
-      release(transaction, failure);
+      // A consumer may stop half way: the read-only transaction is ended in every case. Where it is not, as when a request to cancel comes just then, the
+      // connection ends with it: the next caller would be in an aborted transaction.
+      const hasEnded = await transaction.query('rollback').then(
+        () => true,
+        () => false,
+      );
+      if (hasEnded) release(transaction, failure);
+      else transaction.release(true);
     }
   }
 
