@@ -15,7 +15,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-export function formatNumber(value: number): string {
+export function formatNumber(value: number | bigint): string {
   return number.format(value);
 }
 

@@ -23,6 +23,13 @@ interface ValueProps {
 /** Chips in a cell of a list; the record shows them all. */
 const CHIPS_IN_LIST = 4;
 
+/** Whole numbers past 2^53 are texts on the wire; decimals are shown with the digits that they have. */
+function numberText(value: unknown): string {
+  if (typeof value === 'number') return formatNumber(value);
+  const text = plain(value);
+  return /^-?\d+$/.test(text) ? formatNumber(BigInt(text)) : text;
+}
+
 /** Draws one value by its kind. Values come from people and machines outside: they are text here, whatever they contain. */
 export function Value({ kind, value, label, whole = false }: ValueProps) {
   if (value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) {
@@ -30,7 +37,7 @@ export function Value({ kind, value, label, whole = false }: ValueProps) {
   }
   switch (kind) {
     case 'number':
-      return <span className={css['number']}>{typeof value === 'number' ? formatNumber(value) : plain(value)}</span>;
+      return <span className={css['number']}>{numberText(value)}</span>;
     case 'bool':
       return <ToneBadge state={value === true ? { value: 'yes', tone: 'good' } : { value: 'no', tone: 'neutral' }} />;
     case 'time':
