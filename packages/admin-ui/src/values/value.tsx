@@ -23,7 +23,7 @@ interface ValueProps {
 /** Chips in a cell of a list; the record shows them all. */
 const CHIPS_IN_LIST = 4;
 
-/** Whole numbers past 2^53 are texts on the wire; decimals are shown with the digits that they have. */
+/** An integer past 2^53 is a text on the wire; decimals are shown with the digits that they have. */
 function numberText(value: unknown): string {
   if (typeof value === 'number') return formatNumber(value);
   const text = plain(value);
