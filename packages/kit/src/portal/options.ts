@@ -13,7 +13,7 @@ export interface PortalOptions {
   readonly canManage?: Permission;
   /** A picture in the heading: a path of this site, such as `/logo.svg`. Default: that of the toolkit. */
   readonly logo?: `/${string}`;
-  /** The colour of buttons and links. Default: that of the admin site. */
+  /** The color of buttons and links. Default: that of the admin site. */
   readonly colors?: PortalColors;
   /** How numbers and times are written: `de`. Default: as the browser says. */
   readonly locale?: string;
@@ -53,12 +53,12 @@ export interface PortalSettings {
   readonly site: URL;
 }
 
-/** Surfaces that the colour is read on: the page, and white text on a button. */
+/** Surfaces that the color is read on: the page, and white text on a button. */
 const LIGHT = ['#ffffff', '#f6f7f9'];
 const DARK = ['#181b20', '#121519'];
 const readable = (surfaces: readonly string[], example: string) =>
   rule(
-    `a colour such as "${example}" with a contrast of 4.5 or more against ${surfaces.join(' and ')}, so that everyone can read it`,
+    `a color such as "${example}" with a contrast of 4.5 or more against ${surfaces.join(' and ')}, so that everyone can read it`,
     (value) => typeof value === 'string' && /^#[0-9a-f]{6}$/i.test(value) && surfaces.every((surface) => contrast(value, surface) >= 4.5),
   );
 

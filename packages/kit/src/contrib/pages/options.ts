@@ -11,7 +11,7 @@ export interface PagesOptions {
   readonly title?: string;
   /** A picture in the heading: a path of this site, such as `/logo.svg`. Default: none. */
   readonly logo?: `/${string}`;
-  /** The colour of buttons and links. Default: that of the admin site. */
+  /** The color of buttons and links. Default: that of the admin site. */
   readonly colors?: PageColors;
   /** Other sentences, by name: another language, or your own tone. Default: English. */
   readonly words?: Partial<Words>;
@@ -37,7 +37,7 @@ export interface PagesSettings {
 }
 
 const path = rule('a path such as "/home"', (value) => typeof value === 'string' && /^\/(?![/\\])\S*$/.test(value));
-const color = rule('a colour such as "#3f56c4"', (value) => typeof value === 'string' && /^#[0-9a-f]{6}$/i.test(value));
+const color = rule('a color such as "#3f56c4"', (value) => typeof value === 'string' && /^#[0-9a-f]{6}$/i.test(value));
 const wordRules: OptionRules<Partial<Words>> = Object.fromEntries(Object.keys(ENGLISH).map((name) => [name, filledText])) as never;
 
 const rules: OptionRules<PagesOptions> = {

@@ -18,7 +18,7 @@ export interface ToOne<C extends Columns = Columns, K extends string = string> {
    * Callers who see this row also see the other one, where it matches this condition: the other row is part of this one. Which rows clients may
    * refer to is still decided by the resource of the other. Relations of modules have it; `one()` never does.
    */
-  readonly seenWithRow?: Where<C>;
+  readonly seenWithRow?: Where<C> | undefined;
 }
 
 /** Rows of the model refer to this one. */
@@ -35,7 +35,10 @@ export interface ToMany<C extends Columns = Columns> {
 
 // oxlint-disable-next-line typescript/no-explicit-any -- any columns: relations of different models stand in one record
 export type Relation = ToOne<any> | ToMany<any>;
-export type Relations = Readonly<Record<string, Relation>>;
+/** What `one()`, `many()` and `people()` return. Errors of the compiler have this name, where a relation is declared as something else. */
+// oxlint-disable-next-line typescript/no-explicit-any -- as above
+type RelationByOneOrMany = ToOne<any> | ToMany<any>;
+export type Relations = Readonly<Record<string, RelationByOneOrMany>>;
 
 export interface ManyOptions<C extends Columns> {
   /** Column names; a leading minus means descending. Default: the key. */
