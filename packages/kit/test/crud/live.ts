@@ -53,6 +53,7 @@ export class TicketController extends CrudController(ticketResource, {
     due_at: ['isnull'],
     count: ['gte'],
     price: ['lt'],
+    owner_id: ['eq'],
   },
   search: ['title'],
   ordering: { by: ['title', 'level', 'price', 'count', 'due_at'] },

@@ -15,11 +15,16 @@ function collect(policy: Policy, where: unknown, found: Map<string, unknown>): v
     if (name === 'and' && Array.isArray(given)) for (const each of given) collect(policy, each, found);
     if (!isExact(policy, name)) continue;
     const value: unknown = typeof given === 'object' && given !== null ? (given as { readonly eq?: unknown }).eq : given;
-    if (['string', 'number', 'bigint', 'boolean'].includes(typeof value)) found.set(name, value);
+    if (['string', 'number', 'bigint', 'boolean'].includes(typeof value)) found.set(name, storedForm(policy, name, value));
   }
 }
 
-/** Kinds whose equal values have one text. */
+/** A UUID in capitals, as a client may write it, is stored in lower case: rows are found by what they have. */
+function storedForm({ statements }: Policy, name: string, value: unknown): unknown {
+  return statements.byName.get(name)?.definition.kind === 'uuid' ? String(value).toLowerCase() : value;
+}
+
+/** Kinds whose equal stored values have one text. */
 function isExact({ statements }: Policy, name: string): boolean {
   const kind = statements.byName.get(name)?.definition.kind;
   return kind === 'uuid' || kind === 'text' || kind === 'enum' || kind === 'int' || kind === 'bigint' || kind === 'bool';

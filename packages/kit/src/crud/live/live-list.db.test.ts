@@ -129,6 +129,16 @@ describeDatabases('a live list', (database) => {
     expect(await told(true)).toEqual(await told(false));
   });
 
+  test('a filter by a UUID in capitals follows the records that it lists', async () => {
+    const id = await create('ann');
+    const follower = await follow('sue', `?owner_id=${people.ann.id.toUpperCase()}`);
+    expect([...follower.rows.keys()]).toEqual([id]);
+    await change('ann', id, { title: 'changed' });
+    await vi.waitFor(() => expect(follower.rows.get(id)).toMatchObject({ title: 'changed' }), PATIENCE);
+    const other = await create('ann');
+    await vi.waitFor(() => expect(follower.rows.has(other)).toBe(true), PATIENCE);
+  });
+
   test('bulk operations arrive as one batch', async () => {
     const follower = await follow('ann');
     const { body } = await send(`${first.url}/bulk`, 'ann', 'POST', { items: [{ title: 'x' }, { title: 'y' }, { title: 'z' }] });
