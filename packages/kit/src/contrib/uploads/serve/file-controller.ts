@@ -81,8 +81,9 @@ export class FileController extends Controller {
     const upload = await findUpload(db, id);
     if (upload === null) throw uploadErrors.upload_not_found();
     if (upload.state !== 'complete' || upload.final_key === null) throw uploadErrors.not_ready({ extensions: { state: upload.state } });
-    // Nothing in the response can be compared with an If-Range, so it never holds.
-    const range = request.headers['if-range'] === undefined ? rangeOf(request.headers.range, Number(upload.size)) : null;
+    // RFC 9110: ranges are of GET alone. Nothing in the response can be compared with an If-Range, so it never holds.
+    const hasRange = request.method === 'GET' && request.headers['if-range'] === undefined;
+    const range = hasRange ? rangeOf(request.headers.range, Number(upload.size)) : null;
     const file = await uploadsOf(db).store.read(upload.final_key, { ...range, ifMatch: upload.etag ?? '' });
     void reply.headers({
       'content-type': upload.content_type,

@@ -42,6 +42,29 @@ test('a disk that is full while parts are put together is storage_full, and the 
   expect(await buffer(await store.read(KEY))).toEqual(bytes);
 });
 
+test('a part that is sent again with other bytes takes the place of the one before, however often', async () => {
+  const store = diskStore({ folder });
+  const multipartId = await store.createMultipart(KEY);
+  await sendPart(store, multipartId, 2, Buffer.from('end'));
+  for (const text of ['aaaa', 'bbbb', 'cccc', 'aaaa', 'dd']) await sendPart(store, multipartId, 1, Buffer.from(text));
+  expect(await readdir(join(folder, `${KEY}.parts-${multipartId}`))).toHaveLength(2);
+  const parts = await store.listParts(KEY, multipartId);
+  expect(parts.map(({ number, size }) => [number, size])).toEqual([
+    [1, 2],
+    [2, 3],
+  ]);
+  await store.completeMultipart(KEY, multipartId, parts);
+  expect((await buffer(await store.read(KEY))).toString()).toBe('ddend');
+});
+
+test('of many that send the same part at once, each as another one, one stays', async () => {
+  const store = diskStore({ folder });
+  const multipartId = await store.createMultipart(KEY);
+  await Promise.all(Array.from({ length: 20 }, (_, index) => sendPart(store, multipartId, 1, Buffer.from(`part ${index}`))));
+  expect(await store.listParts(KEY, multipartId)).toHaveLength(1);
+  expect(await readdir(join(folder, `${KEY}.parts-${multipartId}`))).toHaveLength(1);
+});
+
 test('a folder that could not be made is made as soon as it can be', async () => {
   const place = join(folder, 'disk');
   await writeFile(place, 'not mounted yet');

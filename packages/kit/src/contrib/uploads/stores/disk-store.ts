@@ -182,18 +182,7 @@ export class DiskStore implements UploadStore {
   }
 
   async listParts(key: string, multipartId: string): Promise<readonly StoredPart[]> {
-    const folder = await this.#parts(key, multipartId);
-    const entries = await readdir(folder).catch((error: unknown) => ignoreMissing(error) ?? []);
-    return entries
-      .map((name) => /^(\d{5})-(\d+)-([0-9a-f]{64})$/.exec(name))
-      .filter((match) => match !== null)
-      .map(([name, number, size, sha256 = '']) => ({
-        number: Number(number),
-        size: Number(size),
-        etag: name,
-        checksumSha256: Buffer.from(sha256, 'hex').toString('base64'),
-      }))
-      .toSorted((a, b) => a.number - b.number);
+    return (await storedParts(await this.#parts(key, multipartId))).current;
   }
 
   async completeMultipart(key: string, multipartId: string, parts: readonly StoredPart[]): Promise<void> {
@@ -239,6 +228,9 @@ export class DiskStore implements UploadStore {
       await writeStream(source, handle, { length, sha256 });
       return admit;
     });
+    // Else a part that is sent again and again, each time as another one, would fill the disk beyond every quota.
+    const { replaced } = await storedParts(folder);
+    for (const name of replaced) await unlink(join(folder, name)).catch(ignoreMissing);
   }
 
   /** No reader ever sees a part of a file: it gets its name when it is whole and on the disk, and never the name of another one. */
@@ -326,6 +318,32 @@ export class DiskStore implements UploadStore {
       throw storeFault(error);
     }
   }
+}
+
+/** The parts in a folder. One that was sent again with other bytes takes the place of the one before, as in every store. */
+async function storedParts(folder: string): Promise<{ readonly current: readonly StoredPart[]; readonly replaced: readonly string[] }> {
+  const names = await readdir(folder).catch((error: unknown) => ignoreMissing(error) ?? []);
+  const found = names.flatMap((name) => {
+    const [, number, size, sha256 = ''] = /^(\d{5})-(\d+)-([0-9a-f]{64})$/.exec(name) ?? [];
+    return number === undefined
+      ? []
+      : [{ number: Number(number), size: Number(size), etag: name, checksumSha256: Buffer.from(sha256, 'hex').toString('base64') }];
+  });
+  const current: StoredPart[] = [];
+  for (const [, same] of Map.groupBy(found, ({ number }) => number)) current.push(same.length === 1 ? same[0]! : await newest(folder, same));
+  const kept = new Set(current.map(({ etag }) => etag));
+  return {
+    current: current.toSorted((a, b) => a.number - b.number),
+    replaced: found.flatMap(({ etag }) => (kept.has(etag) ? [] : [etag])),
+  };
+}
+
+/** The one whose last byte came last: a time that no longer changes, so that whoever removes the others keeps the same one. */
+async function newest(folder: string, parts: readonly StoredPart[]): Promise<StoredPart> {
+  const timed = await Promise.all(
+    parts.map(async (part) => ({ part, at: (await stat(join(folder, part.etag), { bigint: true }).catch(ignoreMissing))?.mtimeNs ?? -1n })),
+  );
+  return timed.reduce((best, each) => (each.at > best.at || (each.at === best.at && each.part.etag > best.part.etag) ? each : best)).part;
 }
 
 /** What a process that was killed while it wrote this file, or after it had put the parts together, has left. */
