@@ -1,6 +1,6 @@
 import { readJson } from '../client/json-value.ts';
 import { isCarriedExactly, isJsonNumber } from './exact-number.ts';
-import { joinKeyPath, valueAt } from './key-path.ts';
+import { joinKeyPath, replacesAbove, valueAt } from './key-path.ts';
 import { LoadFailure } from './load-failure.ts';
 import { merge } from './merge.ts';
 import { DEPTH_MAX, emptyTable, isTable, memberOf, nestsDeeper, type Table, type Value } from './value.ts';
@@ -128,12 +128,23 @@ function exactJson(text: string): Value {
   return readJson(text, { number, object }) as Value;
 }
 
-/** The variable that decides a path: the last one that set it, a table around it, or a key below it. */
-export function overrideAt(overrides: readonly Override[], path: readonly string[]): Override | undefined {
-  return overrides.findLast((override) => {
-    const shared = Math.min(path.length, override.path.length);
-    for (let index = 0; index < shared; index++) if (path[index] !== override.path[index]) return false;
-    if (path.length <= override.path.length) return true;
-    return isTable(override.value) && valueAt(override.value, path.slice(override.path.length)) !== undefined;
-  });
+/**
+ * The variable that decides a path: the last one that set it, a table around it, or a key below it. Null: one has put something else in the place of a
+ * table above it, such as the null of `POOL={"limits":null}` for `pool.limits.max`, and nothing has the path any more.
+ */
+export function overrideAt(overrides: readonly Override[], path: readonly string[]): Override | null | undefined {
+  const deciding = overrides.findLast((override) => answers(override, path) || removes(override, path));
+  return deciding === undefined || answers(deciding, path) ? deciding : null;
+}
+
+function answers(override: Override, path: readonly string[]): boolean {
+  const shared = Math.min(path.length, override.path.length);
+  for (let index = 0; index < shared; index++) if (path[index] !== override.path[index]) return false;
+  if (path.length <= override.path.length) return true;
+  return isTable(override.value) && valueAt(override.value, path.slice(override.path.length)) !== undefined;
+}
+
+function removes(override: Override, path: readonly string[]): boolean {
+  const isAbove = override.path.length < path.length && override.path.every((key, index) => key === path[index]);
+  return isAbove && isTable(override.value) && replacesAbove(override.value, path.slice(override.path.length));
 }

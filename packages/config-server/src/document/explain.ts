@@ -1,7 +1,7 @@
 import { overrideAt, type Override } from './environment.ts';
-import { joinKeyPath, valueAt } from './key-path.ts';
+import { joinKeyPath, replacesAbove, valueAt } from './key-path.ts';
 import type { KeyPositions, Position } from './position/key-positions.ts';
-import { isTable, type Table } from './value.ts';
+import type { Table } from './value.ts';
 
 /** One listed file's contribution to a document. */
 export interface FileLayer {
@@ -78,7 +78,8 @@ export function winningOrigin(layers: Layers, keys: readonly string[]): string {
 }
 
 function decide(layers: Layers, keys: readonly string[]): Decision {
-  return { files: answeringFiles(layers.files, keys), override: overrideAt(layers.overrides, keys) };
+  const override = overrideAt(layers.overrides, keys);
+  return override === null ? { files: [], override: undefined } : { files: answeringFiles(layers.files, keys), override };
 }
 
 function row(layer: ExplanationRow['layer'], origin: string | undefined): ExplanationRow {
@@ -107,13 +108,4 @@ function secretAt(via: ReadonlyMap<string, string>, keys: readonly string[]): { 
     if (found !== undefined) return { via: found, keys: above };
   }
   return undefined;
-}
-
-function replacesAbove(table: Table, keys: readonly string[]): boolean {
-  for (let length = 1; length < keys.length; length++) {
-    const value = valueAt(table, keys.slice(0, length));
-    if (value === undefined) return false;
-    if (!isTable(value)) return true;
-  }
-  return false;
 }

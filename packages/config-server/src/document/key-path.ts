@@ -32,6 +32,16 @@ export function valueAt(table: Table, keys: readonly string[]): Value | undefine
   return value;
 }
 
+/** Whether a table has something else than a table above a path: laid over another one, it removes what that has at the path. */
+export function replacesAbove(table: Table, keys: readonly string[]): boolean {
+  for (let length = 1; length < keys.length; length++) {
+    const value = valueAt(table, keys.slice(0, length));
+    if (value === undefined) return false;
+    if (!isTable(value)) return true;
+  }
+  return false;
+}
+
 /** Every leaf in document order. Arrays and empty tables are leaves. */
 export function leafPaths(document: Table): string[][] {
   const leaves: string[][] = [];

@@ -211,3 +211,17 @@ test('a JSON object in a variable answers for the keys in it and for no others',
   expect(explainPath(layers, ['pool', 'max'])).toMatchObject({ winner: 'environment' });
   expect(explainPath(layers, ['pool', 'min'])).toMatchObject({ winner: 'file' });
 });
+
+test('what a JSON object in a variable puts in the place of a table has nothing below it, whatever the files say', async () => {
+  const files = { 'a.toml': '[app.a.pool]\nmax = 1\n[app.a.list]\nx = 1\n' };
+  const { layers, document } = await load({ files, environment: { APP__A: '{"pool":null,"list":[1]}' } });
+  expect(JSON.stringify(document)).toBe('{"a":{"pool":null,"list":[1]}}');
+  const nothing = { winner: null, rows: [{ origin: null, value: null }, { origin: null, value: null }] };
+  for (const path of [
+    ['a', 'pool', 'max'],
+    ['a', 'list', 'x'],
+    ['a', 'pool', 'max', 'deeper'],
+  ])
+    expect([path, explainPath(layers, path)]).toMatchObject([path, nothing]);
+  expect(explainPath(layers, ['a', 'pool'])).toMatchObject({ winner: 'environment' });
+});
