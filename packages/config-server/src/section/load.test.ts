@@ -216,7 +216,13 @@ test('what a JSON object in a variable puts in the place of a table has nothing 
   const files = { 'a.toml': '[app.a.pool]\nmax = 1\n[app.a.list]\nx = 1\n' };
   const { layers, document } = await load({ files, environment: { APP__A: '{"pool":null,"list":[1]}' } });
   expect(JSON.stringify(document)).toBe('{"a":{"pool":null,"list":[1]}}');
-  const nothing = { winner: null, rows: [{ origin: null, value: null }, { origin: null, value: null }] };
+  const nothing = {
+    winner: null,
+    rows: [
+      { origin: null, value: null },
+      { origin: null, value: null },
+    ],
+  };
   for (const path of [
     ['a', 'pool', 'max'],
     ['a', 'list', 'x'],

@@ -71,7 +71,10 @@ describeDatabases('the life of an upload', (database) => {
     expect(await ranged('bytes=7-', { 'if-range': '"x"' })).toMatchObject({ status: 200, bytes: text });
     // Of HEAD there are no ranges.
     for (const range of ['bytes=7-', 'bytes=12-'])
-      expect(await app.call('HEAD', read.body.url, undefined, { range })).toMatchObject({ status: 200, headers: { 'content-length': '12' } });
+      expect(await app.call('HEAD', read.body.url, undefined, { range })).toMatchObject({
+        status: 200,
+        headers: { 'content-length': '12' },
+      });
 
     expect(await app.call('DELETE', `/v1/uploads/${id}`)).toMatchObject({ status: 204 });
     expect(await app.call('GET', `/v1/uploads/${id}`)).toMatchObject({ status: 404, body: { code: 'upload_not_found' } });

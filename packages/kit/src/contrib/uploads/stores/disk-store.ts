@@ -330,7 +330,8 @@ async function storedParts(folder: string): Promise<{ readonly current: readonly
       : [{ number: Number(number), size: Number(size), etag: name, checksumSha256: Buffer.from(sha256, 'hex').toString('base64') }];
   });
   const current: StoredPart[] = [];
-  for (const [, same] of Map.groupBy(found, ({ number }) => number)) current.push(same.length === 1 ? same[0]! : await newest(folder, same));
+  for (const [, same] of Map.groupBy(found, ({ number }) => number))
+    current.push(same.length === 1 ? same[0]! : await newest(folder, same));
   const kept = new Set(current.map(({ etag }) => etag));
   return {
     current: current.toSorted((a, b) => a.number - b.number),
