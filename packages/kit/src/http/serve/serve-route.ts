@@ -18,6 +18,7 @@ import { fail } from '../respond/answer.ts';
 import { requirePrecondition } from '../respond/conditional-request.ts';
 import { sendStream } from '../respond/send-stream.ts';
 import { type ComposedAnswer, compose, keptAnswer } from './compose-response.ts';
+import { prefersEvents } from './prefers-events.ts';
 import { exchangeKey, type KitRequest, type RoutePlan, planRoute } from './route-plan.ts';
 import { runHandler } from './run-handler.ts';
 import { send, sendMade, answer } from './send-response.ts';
@@ -183,10 +184,8 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
 
 /** Whether the caller asks for the events of a route that also has an ordinary response. */
 function asksForEvents({ method, headers: { accept } }: Exchange): boolean {
-  return method !== 'HEAD' && typeof accept === 'string' && EVENTS.test(accept);
+  return method !== 'HEAD' && typeof accept === 'string' && prefersEvents(accept);
 }
-
-const EVENTS = /(?:^|,)\s*text\/event-stream\s*(?:[;,]|$)/i;
 
 /** The response comes from the handler, or from a middleware that kept one. */
 async function serveMade(plan: RoutePlan, middleware: Middleware, exchange: Exchange, context: Handling): Promise<void> {
