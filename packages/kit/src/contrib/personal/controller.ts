@@ -88,7 +88,7 @@ export class PersonalDataController extends Controller {
       const { db, user, signal } = context;
       const found = (await storedExports.find(db, user.id)) ?? missingExport();
       if (found.state !== 'ready') throw personalErrors.export_not_ready();
-      return sendArchive(context, 'personal-data', storedExports.bytes(db, user.id, found, signal));
+      return sendArchive(context, { name: 'personal-data', size: found.bytes, bytes: storedExports.bytes(db, user.id, found, signal) });
     },
   );
 

@@ -224,9 +224,9 @@ export class TenantController extends OwnTenants {
     },
     async (context) => {
       const { id, slug } = await this.find(context, context.params.id);
-      const { state } = await readTenantExport(context.db, id, context.principal);
-      if (state !== 'ready') throw tenantErrors.export_not_ready();
-      return sendArchive(context, slug, tenantArchive(context.db, id, context.principal));
+      const found = await readTenantExport(context.db, id, context.principal);
+      if (found.state !== 'ready') throw tenantErrors.export_not_ready();
+      return sendArchive(context, { name: slug, size: found.bytes, bytes: tenantArchive(context.db, id, found, context.principal) });
     },
   );
 

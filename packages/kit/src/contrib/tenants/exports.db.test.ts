@@ -3,7 +3,9 @@ import { jobs, runDueJobs } from '../jobs/index.ts';
 import { createApiKey } from '../apikeys/index.ts';
 import { describeTenantApp } from '../../../test/tenants/tenant-app.ts';
 import { unzip } from '../../../test/personal/unzip.ts';
+import { insert } from '../../db/rows/repository.ts';
 import { storedExports } from './manage/exports.ts';
+import { tenantExportParts } from './models.ts';
 import { resumeTenant, suspendTenant } from './manage/suspend.ts';
 import { changeMember } from './manage/members.ts';
 
@@ -59,6 +61,31 @@ describeTenantApp(
       expect((await download(ada, id)).status).toBe(404);
       expect(await storedExports.removeExpired(db())).toBe(1);
       expect(await db().query('select number from tenant_export_parts')).toEqual([]);
+    });
+
+    test('that is replaced while it is sent ends with an error, and its length is told before', async () => {
+      const ada = await person(fresh('ada'));
+      const { id } = await tenantOf(ada);
+      await call(ada, 'POST', `/tenants/${id}/export`);
+      await runDueJobs(db());
+      const path = `/v1/tenants/${id}/export/archive`;
+      for (const method of ['GET', 'HEAD'] as const) {
+        const { headers } = await app.kit.as(ada).inject({ method, url: path });
+        expect(Number(headers['content-length'])).toBe((await call(ada, 'GET', `/tenants/${id}/export`)).body.bytes);
+      }
+      // In several parts, as a large one is.
+      const [stored] = await db().query<{ data: Uint8Array; attempt: string }>(
+        'select data, attempt from tenant_export_parts where tenant_id = $1',
+        [id],
+      );
+      const { data, attempt } = stored as { data: Uint8Array; attempt: string };
+      await insert(db(), tenantExportParts, { tenant_id: id, attempt, number: 2, data });
+      await db().query('update tenant_exports set bytes = bytes * 2 where tenant_id = $1', [id]);
+      const found = await storedExports.find(db(), id);
+      const pieces = storedExports.bytes(db(), id, found!);
+      expect((await pieces.next()).value).toEqual(data);
+      await db().transaction((tx) => storedExports.request(tx, id));
+      await expect(pieces.next()).rejects.toMatchObject({ code: 'conflict' });
     });
 
     test('is out of reach for keys, also those of an owner with every scope', async () => {

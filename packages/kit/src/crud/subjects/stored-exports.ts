@@ -1,3 +1,4 @@
+import { coreErrors } from '../../errors/core-errors.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { Model } from '../../db/declare/model.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
@@ -187,14 +188,17 @@ export class StoredExports {
     }, CONFLICT_RETRIES);
   }
 
-  /** The bytes of an export that is ready. */
-  async *bytes(db: Db, id: string, { attempt }: StoredExport, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+  /** The bytes of an export that is ready. Throws where another one takes its place, or its days are over, before all of them are sent: a part must not look whole. */
+  async *bytes(db: Db, id: string, { attempt, bytes }: StoredExport, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const { parts, key } = this.#tables;
-    for (let number = 1; ; number++) {
+    for (let [number, sent] = [1, 0n]; sent < bytes; number++) {
       signal?.throwIfAborted();
       const part = await find(db, parts, { [key]: id, attempt: attempt ?? '', number });
-      if (part === undefined) return;
-      yield (part as unknown as { readonly data: Uint8Array }).data;
+      if (part === undefined)
+        throw coreErrors.conflict({ detail: 'The export was replaced or removed while it was sent. Ask for it again.' });
+      const { data } = part as unknown as { readonly data: Uint8Array };
+      sent += BigInt(data.length);
+      yield data;
     }
   }
 

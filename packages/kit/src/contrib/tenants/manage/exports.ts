@@ -78,8 +78,7 @@ export async function readTenantExport(db: Db, tenantId: string, by: Principal):
 }
 
 /** The bytes of an export that is ready. Every part asks again whether the person is an owner. */
-export async function* tenantArchive(db: Db, tenantId: string, by: Principal): AsyncGenerator<Uint8Array> {
-  const found = await readTenantExport(db, tenantId, by);
+export async function* tenantArchive(db: Db, tenantId: string, found: StoredExport, by: Principal): AsyncGenerator<Uint8Array> {
   for await (const part of storedExports.bytes(db, tenantId, found)) {
     await requireActiveOwner(db, tenantId, by);
     yield part;
