@@ -123,6 +123,13 @@ test(
     await heading(bob, 'Accept the invitation');
     expect(bob.url()).not.toContain('tenant-invitation');
     await fill(bob, 'User name', 'bob');
+    await fill(bob, 'Password', 'short');
+    await press(bob, 'Create an account and accept');
+    // What is wrong with a field is said, not only that something is.
+    await bob
+      .locator('.fault:visible')
+      .filter({ hasText: /characters/ })
+      .waitFor();
     await fill(bob, 'Password', PASSWORD);
     await press(bob, 'Create an account and accept');
     await heading(bob, 'Your organizations');

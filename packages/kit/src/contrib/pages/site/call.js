@@ -26,8 +26,8 @@ export async function call(method, url, body) {
   const text = await response.text();
   const answer = parsed(text);
   if (response.ok) return answer;
-  // `detail` is the toolkit's, `message` better-auth's. `errors` says which field.
-  const fields = (answer?.errors ?? []).map(({ detail }) => detail).filter(Boolean);
+  // `detail` is the toolkit's, `message` better-auth's. `errors` says what is wrong with each field.
+  const fields = (answer?.errors ?? []).map(({ message }) => message).filter(Boolean);
   const sentence = [answer?.detail ?? answer?.message ?? document.body.dataset.failed, ...fields].join(' ');
   throw new Refused(response.status, answer?.code ?? '', sentence);
 }
