@@ -15,7 +15,7 @@ import { AccountController, accounts, accountsOf, createUser, type MailMessage }
 import { audit } from '../audit/index.ts';
 import { betterAuth } from '../better-auth/index.ts';
 import { jobs } from '../jobs/index.ts';
-import { TenantController, tenants } from '../tenants/index.ts';
+import { addMember, TenantController, tenants } from '../tenants/index.ts';
 import { pages } from './index.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -109,7 +109,14 @@ test(
     await fill(ada, 'Name of the organization', 'Nördlicht <b>');
     await press(ada, 'Create');
     await ada.getByText('Nördlicht <b>').waitFor();
+    // More than one page of the API has.
+    const [tenant] = await app.db.query<{ id: string }>('select id from tenants');
+    for (let count = 0; count < 101; count += 1) {
+      const { id: user } = await createUser(app.db, { username: `member${count}` }, accountsOf(app.db).management(null));
+      await addMember(app.db, { tenant: tenant?.id ?? '', user, roles: ['member'] });
+    }
     await ada.getByRole('link', { name: 'Members' }).click();
+    await ada.locator('#members li').nth(101).waitFor();
     await heading(ada, 'Nördlicht <b>');
     await fitsThePhone(ada);
     await fill(ada, 'E-mail address', 'bob@example.com');

@@ -4,16 +4,14 @@ import { facts } from './dom.js';
 
 const route = (method, path, body) => call(method, `${facts.tenants.base}${path}`, body);
 
-/** All pages of a list. */
-async function every(path) {
+/** All pages of a list. `next` is the query string of the following one. */
+async function every(path, parameters = '') {
   const items = [];
-  let cursor = null;
-  do {
-    const more = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-    const page = await route('GET', `${path}${path.includes('?') ? '&' : '?'}limit=100${more}`);
+  for (let query = `?limit=100${parameters}`; query !== null;) {
+    const page = await route('GET', `${path}${query}`);
     items.push(...page.items);
-    cursor = page.next_cursor ?? null;
-  } while (cursor !== null);
+    query = page.next;
+  }
   return items;
 }
 
@@ -32,7 +30,7 @@ export async function choose(id) {
 export async function read(id) {
   const { name, roles } = await route('GET', `/${id}`);
   const isManager = roles.some((role) => facts.tenants.managers.includes(role));
-  const members = await every(`/${id}/members?expand=user`);
+  const members = await every(`/${id}/members`, '&expand=user');
   const invitations = isManager ? await every(`/${id}/invitations`) : [];
   return {
     name,
