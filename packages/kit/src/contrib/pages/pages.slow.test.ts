@@ -152,6 +152,17 @@ test(
     await bob.getByText('this browser').waitFor();
     await bob.getByRole('button', { name: 'Log out' }).click();
     await heading(bob, 'Log in');
+    // An invitation that was used is no way on, and is not waited for after the next login.
+    await bob.goto(`${address}/account/link${fragment}`);
+    await heading(bob, 'Accept the invitation');
+    await fill(bob, 'User name', 'bobby');
+    await fill(bob, 'Password', PASSWORD);
+    await press(bob, 'Create an account and accept');
+    await bob.locator('[data-purpose="dead"]').filter({ visible: true }).waitFor();
+    await bob.goto(`${address}/account/sign-in`);
+    await heading(bob, 'Log in');
+    await logIn(bob, 'bob', 'User name or e-mail address');
+    await heading(bob, 'Your account');
   },
 );
 

@@ -34,6 +34,8 @@ export async function attempt(part, task) {
   try {
     await task();
   } catch (error) {
+    // The person has changed their mind.
+    if (error?.code === 'cancelled') return;
     if (fault === null) return fail(error);
     fault.textContent = sentenceOf(error);
     show(fault);

@@ -94,15 +94,27 @@ async function invitation(login, tenants, token) {
   show(find('[data-unknown]'), person === null);
   if (person !== null) find('[data-known] [data-name]').textContent = person.name;
   onSubmit(find('form#join'), async () => {
-    await tenants.accept(token);
-    joined();
+    if (await isAccepted(() => tenants.accept(token))) joined();
   });
   onSubmit(find('form#join-new'), async ({ username, password }) => {
-    await tenants.accept(token, { username, password });
+    if (!(await isAccepted(() => tenants.accept(token, { username, password })))) return;
     sessionStorage.removeItem(WAITING);
     await login.signIn({ login: username, password });
     joined();
   });
+}
+
+/** An invitation that nobody can accept any more does not wait: every later login would lead back to it. */
+async function isAccepted(accept) {
+  try {
+    await accept();
+    return true;
+  } catch (error) {
+    if (![400, 404, 410].includes(error.status)) throw error;
+    sessionStorage.removeItem(WAITING);
+    showPart('dead');
+    return false;
+  }
 }
 
 /** Buttons that end the session. */
