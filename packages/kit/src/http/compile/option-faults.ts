@@ -85,7 +85,12 @@ function statics(name: string, chain: readonly ClassLike[], known: KnownOptions)
       if (known.statics.includes(field)) {
         const rule = known.own.get(field);
         if (rule !== undefined) faults.push(...(value === undefined ? [undefinedOption(name, field)] : rule(value, name, field)));
-      } else if (index < called && known.calls.has(field)) faults.push(ignored(name, field, 'a static', known));
+      } else if (index < called && known.calls.has(field))
+        faults.push(
+          index < declaring && declaring < called
+            ? notOfModule(name, field, chain[declaring] as ClassLike, known)
+            : ignored(name, field, 'a static', known),
+        );
       else if ((index < declaring && typeof value !== 'function') || nearest(field, known.statics) !== undefined)
         faults.push(...unknownNames(name, { [field]: null }, known.statics));
       else if (isRouteOption(field, value)) faults.push(ofRoutes(name, field));
@@ -134,6 +139,12 @@ function ignored(name: string, field: string, kind: string, { calls }: KnownOpti
     message: `${name}: the option "${field}" is ${kind} and would be ignored.`,
     hint: call === undefined ? `Write "static readonly ${option} = …".` : `Write it in the options: ${call}.`,
   };
+}
+
+/** The call that takes the option was made by the module that the class comes from. */
+function notOfModule(name: string, field: string, { name: base }: ClassLike, { own }: KnownOptions): Fault {
+  const options = own.size === 0 ? '' : ` Options of ${base}: ${[...own.keys()].join(', ')}.`;
+  return { id: 'E002', message: `${name}: ${base} has no option "${field}", which would be ignored.`, hint: `Remove it.${options}` };
 }
 
 /** A similar attribute of a controller's own, such as a service called `auth`, is not a value of the option. */
