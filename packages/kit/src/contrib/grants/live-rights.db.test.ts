@@ -12,7 +12,7 @@ import { hasRole, hasScopes } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { accountsOf, accounts, addGroupMember, createGroup, createUser, deactivateUser, removeGroupMember } from '../accounts/index.ts';
 import { apiKeys, createApiKey, revokeApiKey } from '../apikeys/index.ts';
-import { addMember, createTenant, removeMember, tenants } from '../tenants/index.ts';
+import { addMember, createTenant, removeMember, resumeTenant, suspendTenant, tenants } from '../tenants/index.ts';
 import { changeMember } from '../tenants/manage/members.ts';
 import { deleteTenant } from '../tenants/manage/tenants.ts';
 import { grant, grants, objectActions, objectGrants, revoke } from './index.ts';
@@ -210,6 +210,17 @@ describeDatabases('rights that change while live lists are open in two processes
     const followers = await follow();
     await deleteTenant(db, tenant.id, { asStaff: true });
     await endWith(followers, 'not_a_member');
+  });
+
+  test('a tenant that is suspended, and continues afterwards', async () => {
+    await note('own', reader);
+    const followers = await follow();
+    await suspendTenant(db, tenant.id, { reason: 'unpaid' });
+    await endWith(followers, 'tenant_suspended');
+    await resumeTenant(db, tenant.id);
+    for (const [place, each] of followers.entries())
+      await vi.waitFor(async () => expect((await each.connect(urls[place] as string)).status).toBe(200), PATIENCE);
+    await settle(followers, ['own']);
   });
 
   test('rights that ended while the client was away are not missed', async () => {
