@@ -122,6 +122,7 @@ describeDatabases('an app', (database) => {
       'kit/0005_erasures',
       'kit/0006_failed_erasures',
       'kit/0007_erased_subjects',
+      'kit/0008_changes_in_order',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);
@@ -135,6 +136,7 @@ describeDatabases('an app', (database) => {
       'kit/0005_erasures',
       'kit/0006_failed_erasures',
       'kit/0007_erased_subjects',
+      'kit/0008_changes_in_order',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);

@@ -4,7 +4,7 @@ import type { StartUpError } from '../../src/app/check/start-up-error.ts';
 import { ApiKeyController, apiKeys, ServiceUserController } from '../../src/contrib/apikeys/index.ts';
 import { audit, AuditController, TenantAuditController } from '../../src/contrib/audit/index.ts';
 
-function faultsOf(LiveList: unknown): readonly { readonly id: string; readonly message: string; readonly hint?: string }[] {
+function faultsOf(LiveList: unknown): StartUpError['faults'] {
   try {
     createApp({
       database: 'sqlite::memory:',

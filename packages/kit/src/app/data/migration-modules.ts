@@ -10,6 +10,7 @@ import { changes as changesMigration } from '../../db/migrations/core/migrations
 import { erasures as erasuresMigration } from '../../db/migrations/core/migrations/0005_erasures.ts';
 import { failedErasures } from '../../db/migrations/core/migrations/0006_failed_erasures.ts';
 import { erasedSubjects } from '../../db/migrations/core/migrations/0007_erased_subjects.ts';
+import { changesInOrder } from '../../db/migrations/core/migrations/0008_changes_in_order.ts';
 import type { TriggeredTable } from '../../db/migrations/core/change-sql.ts';
 import { applyTriggers, compareTriggers, triggerStatements } from '../../db/migrations/core/change-triggers.ts';
 import { erasures, legalHolds, retentionRuns } from '../../db/subjects/models.ts';
@@ -34,6 +35,7 @@ export const coreTables: MigrationModule = {
     erasuresMigration,
     failedErasures,
     erasedSubjects,
+    changesInOrder,
   ],
 };
 

@@ -3,7 +3,7 @@ import { isKitError } from '../../errors/kit-error.ts';
 import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
 import type { Item } from '../declare/item.ts';
 import type { Policy } from '../policy/policy.ts';
-import { keyOfText, keyText, priorRow } from '../write/change-log.ts';
+import { isOther, keyOfText, keyText, priorRow } from '../write/change-log.ts';
 import { RowStatements } from '../write/row-statements.ts';
 import type { ChangedRow } from './changed-rows.ts';
 import type { LiveList, LivePlace, LiveRow, LiveStream } from './live-stream.ts';
@@ -100,21 +100,17 @@ export async function outcomeOf(
     if (opened.status === 'rejected') throw opened.reason;
     const list = opened.value;
     if (list.rights !== stream.list.rights) return 'reset';
-    const before = (prior: Item | null | undefined) => (prior === undefined || prior === null ? undefined : list.stateOf(prior, since.at));
-    const isNews = ({ row, prior, isCrossing }: Compared, state: string) => row !== null && !(isCrossing && before(prior) === state);
-    const wanted = compared.filter((each) => {
-      const state = each.row === null ? undefined : list.stateOf(each.row, now.at);
-      return state !== undefined && isNews(each, state);
-    });
+    const changes = compared.map((each) => ({ ...each, ...statesOf(list, each, since.at, now.at) }));
+    const wanted = changes.filter((each) => each.is !== undefined && isNews(list, each));
     const items = wanted.length === 0 ? NONE : await read.of(list, wanted);
     const events: ServerSentEvent[] = [];
-    for (const { keyText: text, prior, row, isCrossing } of compared) {
-      const data = items.get(text);
+    for (const each of changes) {
+      const data = items.get(each.keyText);
       if (data !== undefined) events.push({ event: 'upsert', data });
-      else if (prior === undefined) {
-        if (isPossible(source.policy, list.bounds, row)) return 'reset';
-      } else if (before(prior) !== undefined && !(isCrossing && list.stateOf(row as Item, now.at) !== undefined))
-        events.push({ event: 'remove', data: { key: JSON.parse(text) as unknown } });
+      else if (each.prior === undefined) {
+        if (isPossible(source.policy, list.bounds, each.row)) return 'reset';
+      } else if (each.was !== undefined && (each.is === undefined || isNews(list, each)))
+        events.push({ event: 'remove', data: { key: JSON.parse(each.keyText) as unknown } });
     }
     return events.length === 0 ? events : [...events, { event: 'ready', data: {}, id: await source.seal(now, list.rights) }];
   } catch (error) {
@@ -123,6 +119,26 @@ export async function outcomeOf(
     stream.reset();
     throw error;
   }
+}
+
+/** A row in the list, before and now: undefined where it is not. */
+interface States {
+  readonly was: string | undefined;
+  readonly is: string | undefined;
+}
+
+function statesOf(list: LiveList, { prior, row }: Compared, since: Date, now: Date): States {
+  return {
+    was: prior === undefined || prior === null ? undefined : list.stateOf(prior, since),
+    is: row === null ? undefined : list.stateOf(row, now),
+  };
+}
+
+/** Whether the list has something new. A change of a column that the caller does not see is not told, also not that it was. */
+function isNews({ columns }: LiveList, { prior, row, isCrossing, was, is }: Compared & States): boolean {
+  if (was === undefined || was !== is) return true;
+  if (isCrossing) return false;
+  return columns === undefined || columns.some((column) => isOther(column, prior as Item, row as Item) ?? true);
 }
 
 /** Items of one snapshot: callers who see the same rows and fields share them. */

@@ -1,5 +1,6 @@
 import type { Db } from '../../db/engine/db.ts';
 import type { Item } from '../declare/item.ts';
+import { noteOf } from '../../db/migrations/core/change-sql.ts';
 import { NO_KEY } from '../write/change-log.ts';
 import { type LogPosition, unseenBy } from './log-position.ts';
 
@@ -51,9 +52,19 @@ function byTable(found: readonly LogRow[]): Map<string, readonly ChangedRow[] | 
     const ofTable = tables.get(resource) ?? new Map<string, ChangedRow>();
     tables.set(resource, ofTable);
     // The first change of a row says how it was. After an unknown change nothing says it.
-    if (!ofTable.has(key)) ofTable.set(key, { key, prior: kind === 'touched' ? undefined : read(prior, token < 0) });
+    const values = kind === 'touched' ? undefined : read(prior, token < 0);
+    const first = ofTable.get(key);
+    ofTable.set(key, first === undefined ? { key, prior: values } : { key, prior: together(first.prior, values) });
   }
   return new Map([...tables].map(([table, rows]) => [table, rows.has(NO_KEY) ? 'too many' : [...rows.values()]]));
+}
+
+/** What later changes say of columns whose values are not logged: one that none of them says anything of may have changed. */
+function together(first: ChangedRow['prior'], later: ChangedRow['prior']): ChangedRow['prior'] {
+  if (first === undefined || first === null) return first;
+  const same = Object.keys(first.values).filter((name) => name.startsWith(noteOf('')) && first.values[name] === 'false');
+  const notes = same.map((name) => [name, later?.values[name]] as const);
+  return notes.length === 0 ? first : { ...first, values: { ...first.values, ...Object.fromEntries(notes) } };
 }
 
 function read(prior: Item | string | null, areTexts: boolean): LoggedRow | null {

@@ -52,6 +52,7 @@ export async function listNow(
   return {
     ...decidedBy(policy, request, [view.mask], [...rules, ...filters], states),
     shape: unit.isWire ? unit : undefined,
+    columns: [...unit.root.columns].map((name) => policy.statements.column(name)),
     bounds: equalities(policy, [(await scopeOf(request)).where, ...list.where]),
     read: (db, keys) => rowsOf(db, request, { mounted, unit, list, where: at(moment.at).slice(rules.length), keys }),
   };
@@ -91,6 +92,7 @@ export async function rowsNow(
   const rules = await movingRules(request, moment, async (asked) => [(await scopeOf(asked)).compiled]);
   return keysOnly(policy, {
     ...decidedBy(policy, request, [], [...rules, ...own], []),
+    columns: undefined,
     bounds: equalities(policy, [(await scopeOf(request)).where, ...(also === undefined ? [] : [also])]),
   });
 }

@@ -50,13 +50,20 @@ describeDatabases('a live list with encrypted columns', (database) => {
     expect((await request('DELETE', `/${id}`)).statusCode).toBe(204);
     await vi.waitFor(() => expect([ann.rows.has(id), sue.rows.has(id)]).toEqual([false, false]), { timeout: 30_000 });
     expect(JSON.stringify(ann.log)).not.toMatch(/diagnosis|policy/);
+    // Nor does she hear when the column was changed.
+    expect(ann.log.map(({ event }) => event).filter((event) => event !== 'ready')).toEqual(['upsert', 'remove']);
     const logged = await database.db.query<{ prior: string | object | null }>('select prior from kit_changes order by position');
     const priors = logged.flatMap(({ prior }) =>
       prior === null ? [] : [typeof prior === 'string' ? (JSON.parse(prior) as object) : prior],
     );
-    expect(priors).toEqual([
+    const said = (isNote: boolean) =>
+      priors.map((prior) => Object.fromEntries(Object.entries(prior).filter(([name]) => name.startsWith('~') === isNote)));
+    expect(said(false)).toEqual([
       { id, title: 'one' },
       { id, title: 'one' },
     ]);
+    // Of the others, only whether they changed.
+    expect(said(true)).toMatchObject([{ '~diagnosis': 'true', '~policy': 'false' }, {}]);
+    expect(new Set(said(true).flatMap((notes) => Object.values(notes)))).toEqual(new Set(['true', 'false']));
   });
 });

@@ -139,6 +139,22 @@ describeDatabases('a live list', (database) => {
     await vi.waitFor(() => expect(follower.rows.has(other)).toBe(true), PATIENCE);
   });
 
+  test('a change of columns that the list does not show its caller is not told', async () => {
+    rights.margin.add('sue');
+    const id = await create('ann');
+    const [follower, whole] = [await follow('ann', '?fields=id,title'), await follow('sue', '?fields=id,title,margin')];
+    const told = follower.log.length;
+    for (const values of [{ margin: 7 }, { level: 2 }, { margin: 8, secret: 'unheard of' }])
+      expect((await change('sue', id, values, second)).status).toBe(200);
+    await vi.waitFor(() => expect(whole.rows.get(id)).toMatchObject({ margin: 8 }), PATIENCE);
+    await change('sue', id, { title: 'told' });
+    await vi.waitFor(() => expect(follower.rows.get(id)).toEqual({ id, title: 'told' }), PATIENCE);
+    expect(events(follower).slice(told)).toEqual([
+      ['upsert', id],
+      ['ready', undefined],
+    ]);
+  });
+
   test('bulk operations arrive as one batch', async () => {
     const follower = await follow('ann');
     const { body } = await send(`${first.url}/bulk`, 'ann', 'POST', { items: [{ title: 'x' }, { title: 'y' }, { title: 'z' }] });

@@ -142,6 +142,25 @@ describeDatabases('a live list of rows that programs write', (database) => {
     ]);
   });
 
+  test('tells a list only changes of the columns that it shows, also of those whose values are not logged', async () => {
+    const id = await insert(ids.ann, { extra: '{"a":1}' });
+    const follower = await follow('ann', '?fields=id,extra');
+    await db.query(`update meters set name = 'other', secret = 'other', level = 9 where id = $1`, [id]);
+    await db.query(`update meters set extra = $1, share = 2 where id = $2`, ['{"a":1}', id]);
+    // The first of several changes says how the row was; each says which columns it changed.
+    await db.transaction(async (tx) => {
+      await tx.query(`update meters set name = 'another' where id = $1`, [id]);
+      await tx.query(`update meters set extra = '{"a":2}' where id = $1`, [id]);
+      await tx.query(`update meters set name = 'a third' where id = $1`, [id]);
+    });
+    await vi.waitFor(() => expect(follower.rows.get(id)).toEqual({ id, extra: { a: 2 } }), PATIENCE);
+    expect(follower.log.slice(2)).toEqual([
+      { event: 'upsert', data: { key: id, item: { id, extra: { a: 2 } } } },
+      { event: 'ready', data: {} },
+    ]);
+    await db.query('delete from meters');
+  });
+
   test('logs a change once, whoever writes it, and none where nothing changes', async () => {
     await db.query('delete from kit_changes');
     const { body } = await send(live.url, 'ann', 'POST', { name: 'by http' });

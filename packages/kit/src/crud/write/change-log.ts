@@ -1,22 +1,23 @@
 import { randomInt } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { fromJson, toJson } from '../../db/declare/column-json.ts';
 import type { Model } from '../../db/declare/model.ts';
-import type { Db } from '../../db/engine/db.ts';
-import { postgresChanges, rowOf, type TriggeredTable } from '../../db/migrations/core/change-sql.ts';
+import type { Db, ExecuteResult } from '../../db/engine/db.ts';
+import type { QueryOptions } from '../../db/engine/engine.ts';
+import { noteOf, postgresChanges, rowOf, sqliteChanges, type TriggeredTable } from '../../db/migrations/core/change-sql.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import { canonicalDecimal } from '../../db/values/decimal.ts';
-import { sendStatement } from '../../db/engine/handle.ts';
+import { runTogether, sendStatement } from '../../db/engine/handle.ts';
 import { changes } from '../../db/migrations/core/models.ts';
 import { rowKey } from '../../db/sql/row-key.ts';
 import { statementsOf } from '../../db/sql/model-statements.ts';
 import { rowKeyText } from '../../db/sql/row-key.ts';
 import { wakeAfterCommit } from '../../work/wake-workers.ts';
+import { BoundedMap } from '../../db/values/bounded-map.ts';
 import type { Item } from '../declare/item.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import { isSame } from './change.ts';
 import type { Verb } from './intent.ts';
-import { AS_CODE, type LoggedStatements, type RowForm } from './row-statements.ts';
+import type { LoggedStatements, RowWrite } from './row-statements.ts';
 
 /** Readers of the change log listen to it. */
 export const CHANGES_CHANNEL = 'kit_changes';
@@ -41,13 +42,13 @@ interface LoggedChange {
  * Writes what live lists need to the change log, in the transaction of the change: which rows changed, and how they were before. Does nothing for a
  * resource without live lists.
  */
-export async function logWritten(tx: Db, policy: Policy, verb: Verb, rows: readonly Written[], form: RowForm = AS_CODE): Promise<void> {
+export async function logWritten(tx: Db, policy: Policy, verb: Verb, rows: readonly Written[]): Promise<void> {
   if (!policy.isLogged) return;
   if (policy.isTriggered) return wakeReaders(tx);
   await insertChanges(
     tx,
     policy,
-    rows.flatMap((row) => changeOf(policy, verb, row, form) ?? []),
+    rows.flatMap((row) => changeOf(policy, verb, row) ?? []),
   );
 }
 
@@ -65,20 +66,18 @@ export function logErased(tx: Db, policy: Policy): Promise<void> {
   return insertChanges(tx, policy, [{ key: NO_KEY, kind: 'touched', prior: null }]);
 }
 
-function changeOf(policy: Policy, verb: Verb, { before, after, isWritten }: Written, form: RowForm): LoggedChange | undefined {
+function changeOf(policy: Policy, verb: Verb, { before, after, isWritten }: Written): LoggedChange | undefined {
   const row = after ?? before;
   if (row === null) return undefined;
-  const { name } = policy.key;
-  const key = form.as === 'wire' ? JSON.stringify(row[name]) : keyText(policy, row[name]);
+  const key = keyText(policy, row[policy.key.name]);
   // A create hook may return a row that exists, and may have changed it.
   if (verb === 'create') return { key, kind: isWritten ? 'created' : 'touched', prior: null };
   if (before === null) return { key, kind: 'touched', prior: null };
-  if (verb !== 'destroy' && after !== null && hasSameValues(policy, before, after, form)) return undefined;
-  return { key, kind: 'changed', prior: priorOf(policy, before, form) };
+  if (verb !== 'destroy' && after !== null && hasSameValues(policy, before, after)) return undefined;
+  return { key, kind: 'changed', prior: priorOf(policy, before, after) };
 }
 
-function hasSameValues({ statements }: Policy, before: Item, after: Item, { as }: RowForm): boolean {
-  if (as === 'wire') return isDeepStrictEqual(before, after);
+function hasSameValues({ statements }: Policy, before: Item, after: Item): boolean {
   return statements.columns.every((column) => isSame(column, before[column.name], after[column.name]));
 }
 
@@ -97,19 +96,29 @@ export function isLoggedColumn({ settings, definition: { kind } }: StoredColumn)
   return !settings.sensitive && kind !== 'bytes' && kind !== 'json' && kind !== 'array';
 }
 
-function priorOf({ statements }: Policy, row: Item, { as }: RowForm): Item {
-  const logged = statements.columns.filter(isLoggedColumn);
-  return Object.fromEntries(
-    logged.map(({ name, definition: { kind } }) => [name, as === 'wire' ? row[name] : toJson({ kind }, row[name])]),
-  );
+function priorOf({ statements }: Policy, row: Item, after: Item | null): Item {
+  const values = statements.columns.flatMap((column) => {
+    const { name, definition } = column;
+    if (isLoggedColumn(column)) return [[name, toJson({ kind: definition.kind }, row[name])]];
+    return after === null ? [] : [[noteOf(name), String(!isSame(column, row[name], after[name]))]];
+  });
+  return Object.fromEntries(values) as Item;
 }
 
 /** Prior values as code has them. Those that a trigger logged are texts. */
 export function priorRow({ statements }: Policy, prior: Item, areTexts: boolean): Item {
   const logged = statements.columns.filter((column) => isLoggedColumn(column) && Object.hasOwn(prior, column.name));
+  const notes = Object.entries(prior).filter(([name]) => name.startsWith(noteOf('')));
   const valueOf = ({ name, definition }: StoredColumn) =>
     areTexts ? ofText(definition, prior[name] as string | null) : fromJson({ kind: definition.kind }, prior[name]);
-  return Object.fromEntries(logged.map((column) => [column.name, valueOf(column)]));
+  return Object.fromEntries([...logged.map((column) => [column.name, valueOf(column)] as const), ...notes]);
+}
+
+/** Whether a column of a row is another than in its prior values. Undefined: the log does not say it. */
+export function isOther(column: StoredColumn, prior: Item, row: Item): boolean | undefined {
+  if (Object.hasOwn(prior, column.name)) return !isSame(column, prior[column.name], row[column.name]);
+  const note = prior[noteOf(column.name)];
+  return note === undefined ? undefined : note === 'true';
 }
 
 function ofText({ kind, scale = 0 }: StoredColumn['definition'], text: string | null): unknown {
@@ -175,52 +184,88 @@ export function triggeredTable(model: Model): TriggeredTable {
     key: of(rowKey(model)),
     compared: statements.columns.map(({ name }) => name),
     logged: statements.columns.filter(isLoggedColumn).map(of),
+    noted: statements.columns.filter((column) => !isLoggedColumn(column)).map(({ name }) => name),
   };
 }
 
+/** Of one resource. */
+const STATEMENTS_MAX = 200;
+
+/** What a statement that writes one row logs: within it, or by a statement of its own, before or after it. */
+type Logged = { readonly text: string } | { readonly log: string; readonly isFirst: boolean };
+
 /**
- * A statement that writes one row, with its line of the change log: one round trip in place of a transaction. PostgreSQL only; the log is written by the SQL that
- * triggers have. `at` is the placeholder of the time.
+ * A statement that writes one row, with its line of the change log by the SQL that triggers have: one round trip to PostgreSQL in place of a transaction, and
+ * two statements of SQLite, which has none that writes two tables.
  */
 export class LoggedStatement implements LoggedStatements {
   readonly #policy: Policy;
+  readonly #table: TriggeredTable;
+  /** By the statement: to make one takes longer than to find it. */
+  readonly #logged = new BoundedMap<string, Logged>(STATEMENTS_MAX);
 
   constructor(policy: Policy) {
     this.#policy = policy;
+    this.#table = triggeredTable(policy.model);
   }
 
-  #changes(at: string): ReturnType<typeof postgresChanges> {
-    return postgresChanges(triggeredTable(this.#policy.model), at);
+  async run<R>(db: Db, write: RowWrite, parameters: readonly unknown[], options: QueryOptions = {}): Promise<ExecuteResult<R>> {
+    const timed = [...parameters, at.encode(db.clock.now())];
+    const time = `$${timed.length}`;
+    const logged = this.#logged.getOrMake(write.text, () =>
+      db.dialect === 'postgres' ? this.#onPostgres(write, time) : this.#onSqlite(write, time),
+    );
+    if ('text' in logged) return db.execute(logged.text, timed, options);
+    const statements = [{ text: write.text, parameters, options }];
+    statements.splice(logged.isFirst ? 0 : 1, 0, { text: logged.log, parameters: timed, options: {} });
+    return (await runTogether<R>(db, statements))[logged.isFirst ? 1 : 0] as ExecuteResult<R>;
   }
 
-  /** `insert`: with `returning`, all columns. */
-  created(insert: string, at: string): string {
-    const log = this.#changes(at).created(rowOf('n'), 'from written n');
-    return `with written as (${insert}), logged as (${log}) select ${this.#policy.statements.list} from written`;
-  }
-
-  /**
-   * The row is locked before it is changed, as `select … for no key update` does in a transaction: what is logged is the version that the change replaces. It is
-   * found by the conditions when it is locked, and changed by its key.
-   */
-  changed({ assignments, where }: Parameters<LoggedStatements['changed']>[0], at: string): string {
+  #onPostgres(write: RowWrite, time: string): Logged {
     const { statements, key } = this.#policy;
     const { table, list, columns } = statements;
+    const changes = postgresChanges(this.#table, `${time}::timestamptz`);
+    if (write.verb === 'insert') {
+      const log = changes.created(rowOf('n'), ' from written n');
+      return { text: `with written as (${write.text}), logged as (${log}) select ${list} from written` };
+    }
+    const { where } = write;
+    if (write.verb === 'delete') {
+      const log = changes.removed(rowOf('o'), 'from removed o');
+      return {
+        text: `with removed as (delete from ${table} as t0 where ${where} returning ${list}), logged as (${log}) select 1 as removed from removed`,
+      };
+    }
+    // The row is locked before it is changed, as `select … for no key update` does in a transaction: what is logged is the version that the change replaces. It is
+    // found by the conditions when it is locked, and changed by its key.
     const place = new Map(columns.map(({ name }, index) => [name, `o."~${index}"`]));
     const before = columns.map(({ name }, index) => `t0.${quoteName(name)} as "~${index}"`).join(', ');
     const o = (column: string) => place.get(column) as string;
     const n = rowOf('n');
-    const log = this.#changes(at).changed(o, n, `from before o join written n on ${n(key.name)} = ${o(key.name)}`);
-    const update = `update ${table} as t0 set ${assignments} from before o where t0.${quoteName(key.name)} = ${o(key.name)} returning ${columns.map(({ name }) => `t0.${quoteName(name)}`).join(', ')}`;
-    return (
-      `with before as (select ${before} from ${table} as t0 where ${where} for no key update of t0), ` +
-      `written as (${update}), logged as (${log}) select ${list} from written`
-    );
+    const log = changes.changed(o, n, `from before o join written n on ${n(key.name)} = ${o(key.name)}`);
+    const update = `update ${table} as t0 set ${write.assignments} from before o where t0.${quoteName(key.name)} = ${o(key.name)} returning ${columns.map(({ name }) => `t0.${quoteName(name)}`).join(', ')}`;
+    return {
+      text:
+        `with before as (select ${before} from ${table} as t0 where ${where} for no key update of t0), ` +
+        `written as (${update}), logged as (${log}) select ${list} from written`,
+    };
   }
 
-  removed(where: string, at: string): string {
-    const { table, list } = this.#policy.statements;
-    const log = this.#changes(at).removed(rowOf('o'), 'from removed o');
-    return `with removed as (delete from ${table} as t0 where ${where} returning ${list}), logged as (${log}) select 1 as removed from removed`;
+  #onSqlite(write: RowWrite, time: string): Logged {
+    const { table } = this.#policy.statements;
+    const { created, changed } = sqliteChanges(this.#table, time);
+    if (write.verb === 'insert')
+      return { log: created(rowOf('n'), ` from ${table} n where n._rowid_ = last_insert_rowid()`), isFirst: false };
+    const o = rowOf('t0');
+    if (write.verb === 'delete') return { log: changed(o, undefined, ` from ${table} t0 where ${write.where}`), isFirst: true };
+    const places = new Map(write.changed.map(({ name }, index) => [name, `$${index + 1}`]));
+    const n = (column: string) => places.get(column) ?? o(column);
+    return { log: changed(o, n, ` from ${table} t0 where ${write.where}${this.#differing(places)}`), isFirst: true };
+  }
+
+  /** A change that changes nothing is none; a version or a time of the last change moves with every update. */
+  #differing(places: ReadonlyMap<string, string>): string {
+    if (this.#policy.statements.columns.some(({ settings }) => settings.increment === true || settings.touch !== undefined)) return '';
+    return ` and (${[...places].map(([name, place]) => `t0.${quoteName(name)} is not ${place}`).join(' or ')})`;
   }
 }

@@ -1,6 +1,6 @@
 import { type ConstraintViolation, constraintViolation, describeViolation } from '../../db/engine/constraint-violation.ts';
 import { brokenReferences, declaredColumns } from '../../db/engine/name-violation.ts';
-import type { Db } from '../../db/engine/db.ts';
+import type { Db, ExecuteResult } from '../../db/engine/db.ts';
 import type { QueryOptions } from '../../db/engine/engine.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import { announceTableWrite } from '../../db/rows/table-writes.ts';
@@ -58,11 +58,17 @@ interface Insertion {
   readonly chunk: readonly Item[];
 }
 
-/** Makes statements of PostgreSQL that write one row, with its line of the change log. `at` is the placeholder of the time. */
+/** A statement that writes one row. */
+export type RowWrite = { readonly text: string } & (
+  | { readonly verb: 'insert' }
+  /** `changed`: the columns that get a value, of the first parameters. */
+  | { readonly verb: 'update'; readonly assignments: string; readonly where: string; readonly changed: readonly StoredColumn[] }
+  | { readonly verb: 'delete'; readonly where: string }
+);
+
+/** Runs a statement that writes one row together with one that writes its line of the change log. */
 export interface LoggedStatements {
-  created(insert: string, at: string): string;
-  changed(update: { readonly assignments: string; readonly where: string }, at: string): string;
-  removed(where: string, at: string): string;
+  run<R>(db: Db, write: RowWrite, parameters: readonly unknown[], options?: QueryOptions): Promise<ExecuteResult<R>>;
 }
 
 /** The statements that read and change rows of one table, whole rows in and out. The caller owns the transaction and the decisions. */
@@ -142,11 +148,10 @@ export class RowStatements {
   async insert(db: Db, values: Item, form: RowForm = AS_CODE, sent: Item = values): Promise<Item> {
     const { statements } = this.#policy;
     const { names, parameters } = insertion(db, statements, values);
-    const insert = insertText(statements, names, ` returning ${statements.list}`);
-    const text = this.#loggedOn(db)?.created(insert, timeOf(db, parameters)) ?? insert;
-    const [row] = await this.#explained(db, [sent], () => db.query<Item>(text, parameters, form));
+    const text = insertText(statements, names, ` returning ${statements.list}`);
+    const { rows } = await this.#explained(db, [sent], () => this.#run<Item>(db, { verb: 'insert', text }, parameters, form));
     await this.#written(db);
-    return row as Item;
+    return rows[0] as Item;
   }
 
   /**
@@ -195,12 +200,11 @@ export class RowStatements {
     bindUpdated(statements, changed, parameters, conditions.before);
     const assignments = this.#assignments(changed);
     const where = this.#whereKey(db, scope, key, conditions.fixed, parameters) + this.#narrower(conditions, parameters);
-    const text =
-      this.#loggedOn(db)?.changed({ assignments, where }, timeOf(db, parameters)) ??
-      `update ${statements.table} as t0 set ${assignments} where ${where} returning ${statements.list}`;
-    const [row] = await this.#explained(db, [values], () => db.query<Item>(text, parameters, form));
-    if (row !== undefined) await this.#written(db);
-    return row;
+    const text = `update ${statements.table} as t0 set ${assignments} where ${where} returning ${statements.list}`;
+    const write = { verb: 'update', text, assignments, where, changed } as const;
+    const { rows } = await this.#explained(db, [values], () => this.#run<Item>(db, write, parameters, form));
+    if (rows.length > 0) await this.#written(db);
+    return rows[0];
   }
 
   /** What else the row must be: of a version, in a state. */
@@ -227,9 +231,8 @@ export class RowStatements {
   async delete(db: Db, scope: Scope, key: RowKey, conditions: RowConditions): Promise<boolean> {
     const parameters: unknown[] = [];
     const where = this.#whereKey(db, scope, key, conditions.fixed, parameters) + this.#versionCondition(conditions.ifMatch, parameters);
-    const text =
-      this.#loggedOn(db)?.removed(where, timeOf(db, parameters)) ?? `delete from ${this.#policy.statements.table} as t0 where ${where}`;
-    const { count } = await db.execute(text, parameters, { writes: true });
+    const text = `delete from ${this.#policy.statements.table} as t0 where ${where}`;
+    const { count } = await this.#run(db, { verb: 'delete', text, where }, parameters, { writes: true });
     if (count > 0) await this.#written(db);
     return count > 0;
   }
@@ -278,8 +281,8 @@ export class RowStatements {
     return references.length < 2 ? references : ((await brokenReferences(db, model, rows, references)) ?? []);
   }
 
-  #loggedOn({ dialect }: Db): LoggedStatements | undefined {
-    return dialect === 'postgres' ? this.#logged : undefined;
+  #run<R>(db: Db, write: RowWrite, parameters: readonly unknown[], options: QueryOptions): Promise<ExecuteResult<R>> {
+    return this.#logged === undefined ? db.execute(write.text, parameters, options) : this.#logged.run(db, write, parameters, options);
   }
 
   /** For who keeps responses made of these rows. */
@@ -364,11 +367,6 @@ export class RowStatements {
     if (versions.length === 0) return ' and 1 = 0';
     return ` and t0.${quoteName(version)} in (${versions.map((each) => `$${parameters.push(column.encode(each))}`).join(', ')})`;
   }
-}
-
-/** The placeholder of the time that a change is logged at. */
-function timeOf({ clock }: Db, parameters: unknown[]): string {
-  return `$${parameters.push(clock.now().toISOString())}::timestamptz`;
 }
 
 /** What the column of `versioned()` can hold. */

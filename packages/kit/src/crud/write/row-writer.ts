@@ -1,6 +1,5 @@
 import { detachFromEachOther } from './detach-from-each-other.ts';
 import { constraintViolation } from '../../db/engine/constraint-violation.ts';
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Item } from '../declare/item.ts';
 import type { WriteContext } from '../declare/resource.ts';
@@ -13,7 +12,7 @@ import { atItem } from '../input/item-error.ts';
 import { transitionRulesOf } from './possible-transitions.ts';
 import type { PendingChange } from './record-changes.ts';
 import { giveOnce } from '../policy/give-once.ts';
-import { LoggedStatement, logWritten } from './change-log.ts';
+import { LoggedStatement } from './change-log.ts';
 import { type RowKey, RowStatements } from './row-statements.ts';
 import type { RowValues } from './row-values.ts';
 import { runHook } from './run-hook.ts';
@@ -290,24 +289,6 @@ export class RowWriter {
   // One statement: its condition has the key, the scope, the version and the states, and tells in one more SELECT why no row was hit.
 
   async writeNow(db: Db, request: CrudRequest, scope: WriteScope, intent: Intent, asked: Asked): Promise<Item> {
-    if (!this.#plan.isLogged || db.dialect === 'postgres') return this.#writeOne(db, request, scope, intent, asked);
-    const write = (tx: Db) => this.#writeAndLog(tx, request, scope, intent, asked);
-    return asked.ownsTransaction === true && db.isTransaction ? write(db) : db.transaction(write, CONFLICT_RETRIES);
-  }
-
-  /** SQLite has no statement that writes two tables. */
-  async #writeAndLog(tx: Db, request: CrudRequest, scope: WriteScope, intent: Intent, asked: Asked): Promise<Item> {
-    const form = asked.present?.form;
-    const { verb, fixed, rows } = intent;
-    const { key } = rows[0] as RowIntent;
-    const before = key === undefined ? undefined : await this.#statements.select(tx, scope, key, { fixed }, false, form);
-    const after = await this.#writeOne(tx, request, scope, intent, asked);
-    const written = { before: before ?? null, after: verb === 'destroy' ? null : after, isWritten: true };
-    await logWritten(tx, this.#policy, verb, [written], form);
-    return after;
-  }
-
-  async #writeOne(db: Db, request: CrudRequest, scope: WriteScope, intent: Intent, asked: Asked): Promise<Item> {
     const [only] = intent.rows as readonly [RowIntent];
     const form = asked.present?.form;
     const { fixed } = intent;

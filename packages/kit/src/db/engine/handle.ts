@@ -105,6 +105,31 @@ export class Handle {
       (await this.runner.run(own.text, own.parameters, options))) as ExecuteResult<R>;
   }
 
+  async together<R>(statements: readonly TogetherStatement[]): Promise<ExecuteResult<R>[]> {
+    const transaction = this.#scope === undefined ? this.context.engine.beginNow?.({}) : undefined;
+    if (transaction === undefined) return this.#oneByOne(statements);
+    const runner = this.runner.over(transaction);
+    try {
+      const results = statements.map(({ text, parameters, options }) => {
+        const own = this.#own(text, parameters);
+        return runner.runNow(own.text, own.parameters, options) as ExecuteResult<R>;
+      });
+      await transaction.commit();
+      return results;
+    } catch (error) {
+      await transaction.rollback();
+      throw error;
+    }
+  }
+
+  /** One that fails fails the transaction around them, too. */
+  async #oneByOne<R>(statements: readonly TogetherStatement[]): Promise<ExecuteResult<R>[]> {
+    if (this.#scope === undefined) return this.transaction((tx) => (tx as unknown as Handle).#oneByOne(statements));
+    const results: ExecuteResult<R>[] = [];
+    for (const { text, parameters, options } of statements) results.push(await this.execute<R>(text, parameters, options));
+    return results;
+  }
+
   async *stream<R>(
     text: string,
     parameters: readonly unknown[] = [],
@@ -187,6 +212,17 @@ export function engineOf(db: Db): Engine {
  */
 export async function sendStatement(tx: Db, text: string, parameters: readonly unknown[], sent?: SentStatement): Promise<void> {
   await (tx as unknown as Handle).send(text, parameters, sent);
+}
+
+export interface TogetherStatement {
+  readonly text: string;
+  readonly parameters: readonly unknown[];
+  readonly options?: QueryOptions;
+}
+
+/** Runs statements one after the other, all of them or none. Where the engine has not to wait for anything, there is no transaction in between to pay for. */
+export function runTogether<R>(db: Db, statements: readonly TogetherStatement[]): Promise<ExecuteResult<R>[]> {
+  return (db as unknown as Handle).together<R>(statements);
 }
 
 /** A transaction or one of its savepoints: its handle, its callbacks and whether it is still open. */

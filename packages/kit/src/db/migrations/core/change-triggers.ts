@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { derivedName, quoteName as q, quoteText } from '../../declare/names.ts';
+import { derivedName, quoteName as q } from '../../declare/names.ts';
 import type { Database, Db } from '../../engine/db.ts';
-import { COLUMNS, isNumber, postgresChanges, rowOf, TOKEN, type TriggeredColumn, type TriggeredTable } from './change-sql.ts';
+import { postgresChanges, rowOf, sqliteChanges, type TriggeredTable } from './change-sql.ts';
 import { limitTableLocks, TABLE_LOCK_MS, untilUnlocked } from '../table-locks.ts';
 
 const PREFIX = 'kit_changes_of';
@@ -15,7 +15,7 @@ interface Triggers {
 
 /** Same text, same triggers: kept in their source, so that a table with other columns gets new ones. */
 function versionOf(table: TriggeredTable): string {
-  return hash('sha256', JSON.stringify([1, table]), 'base64url').slice(0, 12);
+  return hash('sha256', JSON.stringify([2, table]), 'base64url').slice(0, 12);
 }
 
 /** One statement of the log for each statement that writes, however many rows it has. A statement that changes nothing logs nothing. */
@@ -25,7 +25,7 @@ function forPostgres(table: TriggeredTable): Triggers {
   const changes = postgresChanges(table);
   const body = `/* ${versionOf(table)} */ begin
 if tg_op = 'INSERT' then
-  ${changes.created(n, 'from new_rows n')};
+  ${changes.created(n, ' from new_rows n')};
 elsif tg_op = 'DELETE' then
   ${changes.removed(o, 'from old_rows o')};
 elsif tg_op = 'UPDATE' then
@@ -55,24 +55,15 @@ function dollars(body: string): string {
 }
 
 function forSqlite(table: TriggeredTable): Triggers {
-  const { key, compared, logged } = table;
+  const { key, compared } = table;
   const names = (['insert', 'update', 'delete'] as const).map((event) => derivedName(PREFIX, table.table, event));
-  const textOf = (row: string, { name, kind }: TriggeredColumn): string => {
-    const column = `${row}.${q(name)}`;
-    // A cast writes 15 digits.
-    return kind === 'float' ? `iif(${column} is null, null, printf('%!.17g', ${column}))` : `cast(${column} as text)`;
-  };
-  const keyOf = (row: string): string => (isNumber(key) ? textOf(row, key) : `json_quote(${textOf(row, key)})`);
-  const prior = `json_object(${logged.map((each) => `${quoteText(each.name)}, ${textOf('old', each)}`).join(', ')})`;
-  const insert = (row: string, kind: string, priorJson: string, where = ''): string =>
-    `insert into kit_changes (${COLUMNS}) select coalesce((select max(position) from kit_changes), 0) + 1, 0, ${TOKEN.sqlite}, ` +
-    `${quoteText(table.table)}, ${keyOf(row)}, '${kind}', ${priorJson}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')${where};`;
-  const k = q(key.name);
-  const differs = compared.map((each) => `old.${q(each)} is not new.${q(each)}`).join(' or ');
+  const [o, n] = [rowOf('old'), rowOf('new')];
+  const { created, changed } = sqliteChanges(table);
+  const differs = compared.map((each) => `${o(each)} is not ${n(each)}`).join(' or ');
   const bodies = [
-    insert('new', 'created', 'null'),
-    `${insert('old', 'changed', prior, ` where ${differs}`)} ${insert('new', 'created', 'null', ` where old.${k} is not new.${k}`)}`,
-    insert('old', 'changed', prior),
+    `${created(n, '')};`,
+    `${changed(o, n, ` where ${differs}`)}; ${created(n, ` where ${o(key.name)} is not ${n(key.name)}`)};`,
+    `${changed(o, undefined, '')};`,
   ];
   return {
     names,
