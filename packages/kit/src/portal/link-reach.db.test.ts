@@ -44,6 +44,7 @@ const PAGES: Readonly<Record<string, (method: string, path: string) => boolean>>
   'api-keys': (_, path) => path.startsWith('/v1/api-keys'),
   endpoints: (_, path) => /^\/v1\/hooks(?:\/:\w+(?:\/(?!deliveries)[\w-]+)?|\/stats|\/export)?$/.test(path),
   deliveries: (method, path) => path.includes('/deliveries') || (method === 'GET' && path === '/v1/hooks'),
+  events: (method, path) => method === 'GET' && /^\/v1\/hooks\/events(?:\/:id)?$/.test(path),
   'event-types': (_, path) => path === '/v1/hooks/event-types',
   requests: (_, path) => path.startsWith('/v1/requests'),
 };

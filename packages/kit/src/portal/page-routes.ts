@@ -36,7 +36,9 @@ export function routesOf(
       (route) =>
         route.method === 'GET' &&
         (collection === undefined
-          ? operationOf(route) === 'list' && isListPath(route.path, below?.path)
+          ? crudOf(route)?.operation === 'list' &&
+            isListPath(route.path, below?.path) &&
+            (below !== undefined || crudOf(route)?.resource === resource)
           : route.path.endsWith(`/${collection}`) && !route.path.includes('/:')),
     );
     // Of several versions the last one that was mounted.
@@ -46,9 +48,9 @@ export function routesOf(
   return null;
 }
 
-/** What generic CRUD calls it: a controller may have routes of its own. */
-function operationOf({ metadata }: CompiledRoute): unknown {
-  return (metadata['crud'] as { readonly operation?: unknown } | undefined)?.operation;
+/** What generic CRUD calls it: a controller may have routes of its own, and those of another resource. */
+function crudOf({ metadata }: CompiledRoute): { readonly operation?: unknown; readonly resource?: unknown } | undefined {
+  return metadata['crud'] as { readonly operation?: unknown; readonly resource?: unknown } | undefined;
 }
 
 /** `/v1/hooks`, or `/v1/hooks/:endpoint_id/deliveries` below it. */

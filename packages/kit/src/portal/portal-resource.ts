@@ -28,6 +28,8 @@ import { given, inFields } from './sent-fields.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
+const DAY_MS = 86_400_000;
+
 /** Others whose records are listed together where none was chosen, and records of each. */
 const PARENTS_MAX = 20;
 
@@ -128,9 +130,15 @@ export class PageResource {
   /** How many records there are of each kind that a tile counts. A page that this caller may not see has none. */
   async overview(context: AdminContext, range: AdminRange): Promise<AdminOverview> {
     const { label, tiles: declared = [], name, filters = [] } = this.#page;
-    const { since } = adminBuckets(range, context.clock.now(), 1);
+    const now = context.clock.now();
+    const { since } = adminBuckets(range, now, 1);
     const counted = declared.map(async (tile): Promise<AdminTile[]> => {
-      const parameters = { ...tile.parameters, ...(tile.since === undefined ? {} : { [tile.since]: since.toISOString() }) };
+      const { ahead } = tile;
+      const parameters = {
+        ...tile.parameters,
+        ...(tile.since === undefined ? {} : { [tile.since]: since.toISOString() }),
+        ...(ahead === undefined ? {} : { [ahead.parameter]: new Date(now.getTime() + ahead.days * DAY_MS).toISOString() }),
+      };
       const count = await unlessRefused(() => this.#count(context, parameters));
       if (count === null) return [];
       const filtered = Object.entries(parameters).filter(([each]) => filters.some((filter) => filter.name === each));
@@ -176,10 +184,10 @@ export class PageResource {
     return (await Promise.all(drawn)).flat();
   }
 
-  /** Those with whose ids the filter of this list is used. */
+  /** The filter by which charts of this list are about one record of the page. */
   #filterFor(page: string): string | undefined {
     const { below, filters = [] } = this.#page;
-    return below?.page === page ? this.#parentKey : filters.find(({ of }) => of === page)?.name;
+    return below?.page === page ? this.#parentKey : filters.find(({ of, isMoment }) => of === page && isMoment !== true)?.name;
   }
 
   /** The ids of the newest others that records of this list are below. */

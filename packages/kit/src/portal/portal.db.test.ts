@@ -73,6 +73,7 @@ describeDatabases("the developers' portal", (database) => {
       'api-keys',
       'endpoints',
       'deliveries',
+      'events',
       'event-types',
       'requests',
       'usage',
@@ -251,6 +252,47 @@ describeDatabases("the developers' portal", (database) => {
     expect(parts.flatMap(({ tiles }: { tiles: { label: string }[] }) => tiles.map(({ label }) => label))).toEqual(
       expect.arrayContaining(['Active keys', 'Endpoints', 'Requests', 'Failed requests']),
     );
+  });
+
+  test('keys that expire soon are counted, and the figure leads to them', async () => {
+    const who = await logIn();
+    const inDays = (days: number) => new Date(clock.now().getTime() + days * 86_400_000).toISOString();
+    for (const [name, days] of Object.entries({ soon: 13, later: 15 }))
+      await send(who, 'POST', 'resources/api-keys', { name, scopes: ['requests:read'], expires_at: inDays(days) });
+    await send(who, 'POST', 'resources/api-keys', { name: 'never', scopes: ['requests:read'] });
+    const gone = (await send(who, 'POST', 'resources/api-keys', { name: 'gone', scopes: ['requests:read'], expires_at: inDays(1) })).body
+      .id;
+    await send(who, 'DELETE', `resources/api-keys/${gone}`);
+    const { parts } = (await get(who, 'overview')).body as {
+      parts: { tiles: { label: string; link: { filters: Record<string, string> } }[] }[];
+    };
+    const tile = parts.flatMap(({ tiles }) => tiles).find(({ label }) => label.startsWith('Keys that expire'));
+    expect(tile).toMatchObject({ value: 1, tone: 'bad', link: { resource: 'api-keys', filters: { state: 'active' } } });
+    const filters = new URLSearchParams(Object.entries(tile?.link.filters ?? {}).map(([name, value]) => [`filter.${name}`, value]));
+    expect((await items(who, `api-keys?${filters.toString()}`)).map(({ title }: { title: string }) => title)).toEqual(['soon']);
+  });
+
+  test('events: what was published for them, also to no endpoint, with its deliveries and nothing of others', async () => {
+    const [cleo, dan] = [await logIn(), await logIn()];
+    const publishFor = (who: Browser) => app.app.db.transaction((tx) => publish(tx, OrderPaid, { id: 1 }, { owner: who.userId }));
+    await publishFor(cleo);
+    const endpoint = { url: 'https://hooks.example.com/cleo', events: ['order.*'] };
+    expect((await send(cleo, 'POST', 'resources/endpoints', endpoint)).status).toBeLessThan(300);
+    await publishFor(cleo);
+    const found = await items(cleo, 'events');
+    expect(found).toMatchObject([
+      { title: 'order.paid', values: { type: 'order.paid', sent: { value: 'pending', tone: 'info' } } },
+      { title: 'order.paid', values: { sent: { value: 'to no endpoint', tone: 'neutral' } } },
+    ]);
+    expect(await items(dan, 'events')).toEqual([]);
+    const [event] = found;
+    const { body } = await get(cleo, `resources/events/${event.id}`);
+    // Its deliveries, and no charts: it is one moment.
+    expect(body.sections.map(({ title }: { title: string }) => title)).toEqual(['Event', 'Deliveries']);
+    expect(JSON.stringify(body)).not.toContain('ordering_key');
+    expect(await items(cleo, `deliveries?filter.event_id=${event.id}`)).toMatchObject([{ title: 'order.paid' }]);
+    expect((await get(dan, `resources/events/${event.id}`)).status).toBe(404);
+    expect(await items(dan, `deliveries?filter.event_id=${event.id}`)).toEqual([]);
   });
 
   test('a key is called by its name, and its page shows its requests; one that was removed has its id', async () => {

@@ -45,10 +45,14 @@ const types = ({ type }: Schema): readonly string[] => (type === undefined ? [] 
 const choicesOf = ({ enum: values = [] }: Schema) =>
   values.filter((value) => typeof value === 'string').map((value) => ({ value, label: labelOf(value) }));
 
+/** A whole number that JSON cannot hold exactly. */
+const isNumberAsText = ({ format }: Schema): boolean => format === 'int64';
+
 export function cellKind(schema: Schema): AdminCellKind {
   const type = types(schema).find((each) => each !== 'null');
   if (schema.format === 'date-time') return 'time';
   if (schema.format === 'date') return 'date';
+  if (isNumberAsText(schema)) return 'number';
   switch (type) {
     case 'boolean':
       return 'bool';
@@ -87,7 +91,7 @@ export function fieldOf(name: string, schema: Schema, isRequired: boolean): Admi
       ? 'select'
       : cell === 'chips'
         ? 'strings'
-        : cell === 'bool' || cell === 'number' || cell === 'time' || cell === 'date' || cell === 'json'
+        : cell === 'bool' || (cell === 'number' && !isNumberAsText(schema)) || cell === 'time' || cell === 'date' || cell === 'json'
           ? cell
           : 'text';
   return {

@@ -21,6 +21,11 @@ export class TenantController extends WebhookEndpointController {
   }
 }
 
+/** Endpoints that belong to the tenant. */
+export class OwnedController extends TenantController {
+  static override readonly tenantOwned = true;
+}
+
 /** An app with accounts, API keys and webhooks, and its routes under /v2. */
 export interface HookApp {
   readonly kit: KeyApp;
@@ -46,7 +51,8 @@ export function describeHookApp(name: string, options: WebhookOptions, define: (
         return kit;
       };
       beforeAll(async () => {
-        const mount = { '/v2': { '/hooks': WebhookEndpointController, '/catalog': CatalogController, '/tenant': TenantController } };
+        const controllers = { '/hooks': WebhookEndpointController, '/catalog': CatalogController, '/tenant': TenantController };
+        const mount = { '/v2': { ...controllers, '/owned': OwnedController } };
         kit = await startKeyApp(database.db, { clock, modules: [webhooks({ jitter: false, ...options })], app: { mount } });
       });
       afterAll(() => kit?.app.close());

@@ -22,7 +22,7 @@ export interface PortalPage extends Pick<
     /** What the filter by one of these is called. */
     readonly label: string;
   };
-  /** The last part of the path of a list that has all of its records at once, and no operations: `event-types`. */
+  /** The last part of the path of another list of the controller: `event-types`. Where a record of it has no operation, the list has all of them at once. */
   readonly collection?: string;
   /** The field that tells its records apart. Default: `id`. */
   readonly key?: string;
@@ -40,6 +40,8 @@ export interface PortalPage extends Pick<
     readonly of?: string;
     /** Other values may be typed, too. Default: false. */
     readonly isOpen?: boolean;
+    /** Its records are about one moment: they get no charts. Default: false. */
+    readonly isMoment?: boolean;
   }[];
   /** By field and value: what it means. */
   readonly states?: Readonly<Record<string, Readonly<Record<string, AdminState>>>>;
@@ -74,6 +76,13 @@ export interface PortalPage extends Pick<
     readonly parameters: Readonly<Record<string, string>>;
     /** The parameter that takes the begin of the range. */
     readonly since?: string;
+    /** A parameter that takes a time to come. */
+    readonly ahead?: {
+      /** Its name. */
+      readonly parameter: string;
+      /** So many days from now. */
+      readonly days: number;
+    };
     /** Where there are some, it needs attention. */
     readonly isBad?: boolean;
   }[];

@@ -353,7 +353,12 @@ describeDatabases(
       const { body } = await kit.call('GET', '/openapi.json');
       const list = body.paths['/v1/api-keys'].get;
       expect(list.operationId).toBe('api_key_list');
-      expect(list.parameters.flatMap(({ name }: { name?: string }) => name ?? [])).toEqual(['state', 'page', 'page_size']);
+      expect(list.parameters.flatMap(({ name }: { name?: string }) => name ?? [])).toEqual([
+        'state',
+        'expires_before',
+        'page',
+        'page_size',
+      ]);
       const { name, prefix } = body.components.schemas.ApiKey.properties;
       expect([name.readOnly, name.description, prefix.readOnly]).toEqual([undefined, 'A label for people.', true]);
     });

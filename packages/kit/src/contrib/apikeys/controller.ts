@@ -1,8 +1,10 @@
 import type { App } from '../../app/declare/module.ts';
 import { requiredModule } from '../../app/declare/required-module.ts';
+import { filter } from '../../crud/declare/filter.ts';
 import { CrudController } from '../../crud/serve/controller.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { controllerOptions } from '../../http/declare/controller-options.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
 import type { Route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
 import { flag, listOf, nullable, rule } from '../../options/value-rule.ts';
@@ -39,7 +41,12 @@ const OwnKeys = CrudController(apiKeyResource, {
     'previous_last_used_at',
     'state',
   ],
-  filters: { state: ['eq'] },
+  filters: {
+    state: ['eq'],
+    expires_before: filter(jsonSchema<string>({ type: 'string', format: 'date-time' }), (at) => ({ expires_at: { lt: new Date(at) } }), {
+      description: 'Keys that stop working before this time: with `state=active`, those that need a later expiry.',
+    }),
+  },
   queryMethod: false,
   page: { style: 'page', default: 50, max: 100 },
   ordering: { by: [], default: ['-created_at'] },

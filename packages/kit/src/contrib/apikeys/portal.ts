@@ -3,6 +3,9 @@ import { defaultGrantable } from './key/grant.ts';
 import type { KeyControllerOptions } from './resource.ts';
 import { keyringOf } from './verify/keyring.ts';
 
+/** Time enough to make another one and to put it in place. */
+const EXPIRE_SOON_DAYS = 14;
+
 const optionsOf = (controller: object) => controller.constructor as unknown as Partial<KeyControllerOptions>;
 
 /** The page where customers manage their keys. */
@@ -29,7 +32,10 @@ export const apiKeysPortal: PortalDeclaration = {
         { name: 'expires_at', label: 'Expires', secondary: true },
         { name: 'previous_last_used_at', label: 'Old secret last used', secondary: true },
       ],
-      filters: [{ name: 'state', label: 'State' }],
+      filters: [
+        { name: 'state', label: 'State' },
+        { name: 'expires_before', label: 'Expires before' },
+      ],
       states: {
         state: {
           active: { value: 'active', tone: 'good' },
@@ -50,7 +56,15 @@ export const apiKeysPortal: PortalDeclaration = {
       suggestions: ({ db, controller, isStaff }) => ({
         scopes: optionsOf(controller).grantableScopes ?? defaultGrantable(keyringOf(db).routeScopes(), { is_staff: isStaff }),
       }),
-      tiles: [{ label: 'Active keys', parameters: { state: 'active' } }],
+      tiles: [
+        { label: 'Active keys', parameters: { state: 'active' } },
+        {
+          label: `Keys that expire within ${EXPIRE_SOON_DAYS} days`,
+          parameters: { state: 'active' },
+          ahead: { parameter: 'expires_before', days: EXPIRE_SOON_DAYS },
+          isBad: true,
+        },
+      ],
     },
   ],
 };

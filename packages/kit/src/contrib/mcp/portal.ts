@@ -29,7 +29,7 @@ export function agentsPortal(endpoint: () => AgentsEndpoint): PortalDeclaration 
         name: 'agents',
         label: 'Agents',
         group: 'API',
-        icon: 'event',
+        icon: 'job',
         description:
           'AI agents call this API by the Model Context Protocol, with an API key of yours. A tool does what its operation does, with the same limits.',
         read: (context) => sectionsFor(context, endpoint()),

@@ -22,6 +22,7 @@ import { misspeltEvents } from './misspelt-events.ts';
 import { isEventType } from './publishing/subscription.ts';
 import { endpointDeliveries } from './resources/endpoint-deliveries.ts';
 import { endpointResource } from './resources/endpoints.ts';
+import { ownEvents } from './resources/own-events.ts';
 import { EventTypePage } from './schemas.ts';
 import { webhooksOf } from './webhooks.ts';
 
@@ -162,6 +163,10 @@ export class WebhookEndpointController extends OwnEndpoints {
   deliveryStats = this.#deliveries['stats'] as Route;
   delivery = this.#deliveries['delivery'] as Route;
   retry = this.#deliveries['retry'] as Route;
+
+  readonly #events = this.below('/events', ownEvents(this.#options.using));
+  events = this.#events['list'] as Route;
+  event = this.#events['event'] as Route;
 
   get #options(): typeof WebhookEndpointController {
     return this.constructor as typeof WebhookEndpointController;

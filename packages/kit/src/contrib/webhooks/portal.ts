@@ -109,6 +109,7 @@ export const webhooksPortal: PortalDeclaration = {
       filters: [
         { name: 'status', label: 'Status' },
         { name: 'event_type', label: 'Event type', of: 'event-types', isOpen: true },
+        { name: 'event_id', label: 'Event', of: 'events', isMoment: true },
         { name: 'since', label: 'Since' },
       ],
       states: {
@@ -140,13 +141,44 @@ export const webhooksPortal: PortalDeclaration = {
     },
     {
       resource: 'webhook_endpoint',
+      collection: 'events',
+      name: 'events',
+      label: 'Events',
+      singular: 'event',
+      group: 'Webhooks',
+      icon: 'event',
+      description: 'What happened and would be sent to you, newest first, whether an endpoint of yours subscribed to it or not.',
+      madeBy: 'An event appears when this API publishes it.',
+      empty: { text: 'Nothing that concerns you was published yet.', resource: 'event-types', label: 'Event types' },
+      title: 'type',
+      columns: [
+        { name: 'type', label: 'Event', kind: 'code' },
+        { name: 'sent', label: 'Sent to you' },
+        { name: 'timestamp', label: 'Published' },
+        { name: 'id', label: 'Event id', kind: 'code', secondary: true },
+      ],
+      filters: [
+        { name: 'type', label: 'Event type', of: 'event-types', isOpen: true },
+        { name: 'since', label: 'Since' },
+      ],
+      states: {
+        sent: {
+          none: { value: 'to no endpoint', tone: 'neutral', hint: 'No endpoint of yours subscribed to it when it was published.' },
+          pending: { value: 'pending', tone: 'info' },
+          failed: bad('failed', 'A delivery of it failed: open it, and send it again.'),
+          succeeded: { value: 'succeeded', tone: 'good' },
+        },
+      },
+    },
+    {
+      resource: 'webhook_endpoint',
       collection: 'event-types',
       key: 'name',
       name: 'event-types',
       label: 'Event types',
       singular: 'event type',
       group: 'Webhooks',
-      icon: 'event',
+      icon: 'table',
       description:
         'What this API sends to endpoints: when, and with which data. Open one to subscribe an endpoint, or to send its example.',
       madeBy: '',
@@ -181,7 +213,7 @@ export const webhooksPortal: PortalDeclaration = {
       name: 'signature-check',
       label: 'Signature check',
       group: 'Webhooks',
-      icon: 'audit',
+      icon: 'shield',
       description:
         'Your receiver rejects a request? Paste it to see which header, secret or byte is wrong. Nothing that you paste leaves this page.',
       beside: 'endpoints',

@@ -43,6 +43,7 @@ export function endpointDeliveries({ using, liveDeliveries: live }: OfEndpoints,
         status === 'failed' ? FAILED : { status },
       ),
       event_type: ['eq'],
+      event_id: ['eq'],
       since: filter(
         jsonSchema<string>({ type: 'string', format: 'date-time' }),
         (at) => ({ id: { gte: uuidv7LowerBound(new Date(at)) } }),

@@ -3,19 +3,34 @@ import { STAFF, type WriteContext } from '../../../crud/declare/resource.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
+import { jsonSchema } from '../../../http/declare/json-schema.ts';
 import { webhookErrors } from '../errors.ts';
 import { assignAudience } from '../maintain/assign-audience.ts';
 import { webhookEvents } from '../models.ts';
 import { InvalidAudience, parseAudience, type Audience } from '../publishing/audience.ts';
 import { AudienceBody, type AudienceFields } from '../schemas.ts';
 import { webhooksOf } from '../webhooks.ts';
+import { eventsOf, SENT_STATES, type SentState, sentStates } from './events-of-caller.ts';
 
-/** Published events, which only staff see. The application publishes them; an audience is assigned to those that have none. */
+/** Published events. The application publishes them; staff assigns an audience to those that have none. */
 export const eventResource = resource(webhookEvents, {
   changes: 'trigger',
   name: 'webhook_event',
   missing: webhookErrors.event_not_found,
+  rows: (caller) => eventsOf(caller),
   audiences: { [STAFF]: { rows: true } },
+  computed: {
+    sent: {
+      requires: ['id'],
+      response: jsonSchema<SentState>({
+        type: 'string',
+        enum: [...SENT_STATES],
+        description:
+          '`none`: to no endpoint of yours. `failed`: a delivery failed. `pending`: one is on its way. `succeeded`: all arrived.',
+      }),
+      load: (rows, { db, caller }) => sentStates(rows, db, caller),
+    },
+  },
   input: [],
   hidden: ['data', 'traceparent'],
   writes: 'verbs',
