@@ -33,6 +33,9 @@ let csrfToken: string | null = null;
 let frameSession: string | null = null;
 const credentials = isFramed ? 'omit' : 'same-origin';
 
+/** Which tenant this page is about. In another tab the same session may have chosen another one: the server then refuses. */
+let pageTenant: string | null = null;
+
 /** A response to a request from before a login says nothing about the session of now. */
 let logins = 0;
 
@@ -93,6 +96,7 @@ async function send(
   const headers: Record<string, string> = { accept: 'application/json' };
   if (frameSession !== null) headers['x-portal-session'] = frameSession;
   else if (method !== 'GET' && csrfToken !== null) headers['x-csrf-token'] = csrfToken;
+  if (pageTenant !== null) headers['x-portal-tenant'] = pageTenant;
   if (ifMatch !== undefined) headers['if-match'] = `"${ifMatch}"`;
   if (key !== undefined) headers['idempotency-key'] = key;
   if (body !== undefined) headers['content-type'] = 'application/json';
@@ -312,8 +316,10 @@ export async function openLink(token: string, framed: boolean): Promise<void> {
 }
 
 /** The tenants that the person may work in, and the one of now. */
-export function readTenants(signal?: AbortSignal): Promise<PortalTenantChoice> {
-  return request('tenants', { signal });
+export async function readTenants(signal?: AbortSignal): Promise<PortalTenantChoice> {
+  const choice = await request<PortalTenantChoice>('tenants', { signal });
+  if (choice.items.length > 0) pageTenant = choice.current ?? '';
+  return choice;
 }
 
 export async function chooseTenant(id: string): Promise<void> {

@@ -30,7 +30,7 @@ function shows({ principal }: Exchange, page: string): boolean {
 
 async function manages(exchange: Exchange, canManage: Permission | null): Promise<boolean> {
   const { principal } = exchange;
-  if (principal !== null && linkScopeOf(principal)?.manage === false) return false;
+  if (principal !== null && (principal.isViewing === true || linkScopeOf(principal)?.manage === false)) return false;
   return canManage === null || (await canManage.evaluate(exchange)) === true;
 }
 
@@ -47,6 +47,22 @@ export function guardPages(prefix: string, canManage: Permission | null): Middle
       if (!shows(exchange, resource ?? page)) throw portalErrors.portal_page_not_shown();
       if (resource !== undefined && !safeMethods.has(exchange.method) && !(await manages(exchange, canManage)))
         throw portalErrors.portal_read_only();
+    },
+  };
+}
+
+/** Which tenant a page is about, as it says itself. */
+const PAGE_TENANT = 'x-portal-tenant';
+
+/** A session has one tenant, and several tabs: none of them shows or changes another than it names. */
+export function guardTenant(prefix: string): Middleware {
+  const overview = `${prefix}/api/overview`;
+  return {
+    name: 'portal_tenant',
+    appliesTo: ({ metadata, path }) => metadata['portal'] === true && (/\/:(resource|page)\b/.test(path) || path === overview),
+    async onAdmitted(exchange) {
+      const named = exchange.headers[PAGE_TENANT];
+      if (named !== undefined && named !== ((await exchange.tenant) ?? '')) throw portalErrors.portal_tenant_changed();
     },
   };
 }

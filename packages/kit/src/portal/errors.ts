@@ -17,4 +17,9 @@ export const portalErrors = defineErrors('portal', {
     detail: 'The link that opened this session does not show this page.',
     remedy: 'Ask for a link with this page.',
   },
+  portal_tenant_changed: {
+    status: 409,
+    detail: 'You chose another organization in another tab. This page is still about the one before.',
+    remedy: 'Load the page again: it is then about the one that you chose.',
+  },
 });

@@ -13,7 +13,7 @@ import type { SiteKind } from '../admin/state/site-kind.ts';
 import { accountsEnvironment } from '../contrib/accounts/config.ts';
 import type { Database, Db } from '../db/engine/db.ts';
 import { Retention } from '../work/retention.ts';
-import { accessIn, guardPages } from './access.ts';
+import { accessIn, guardPages, guardTenant } from './access.ts';
 import { elementController, frameController } from './embed/controller.ts';
 import { portalErrors } from './errors.ts';
 import { linkController } from './links/controller.ts';
@@ -67,7 +67,7 @@ export function portal(options: PortalOptions = {}): Module {
     migrations: [initial],
     errors: portalErrors,
     authenticators: [portalAuthenticator(isSecure, reach)],
-    middleware: [siteHeaders('portal'), guardPages(prefix, canManage)],
+    middleware: [siteHeaders('portal'), guardPages(prefix, canManage), guardTenant(prefix)],
     // Whoever leaves has no link and no session.
     provides: () => ({
       userChanges: [async (tx, userId) => ((await isActive(tx, userId)) ? undefined : removeOf(tx, userId))],

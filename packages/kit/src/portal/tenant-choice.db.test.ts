@@ -65,6 +65,27 @@ describeDatabases('the choice of a tenant in the portal', (database) => {
     expect((await choice(await logIn())).body.current).toBeNull();
   });
 
+  test('a page that is still about another tenant shows and changes nothing: the person chose anew in another tab', async () => {
+    const session = await logIn();
+    await choose(session, ids['north']);
+    const tab = { ...session, 'x-portal-tenant': ids['north'] as string };
+    const asked = async (headers: Record<string, string>) => {
+      const paths = ['resources/requests', 'lists/requests/choices', 'overview'];
+      const read = await Promise.all(paths.map((path) => app.call('GET', `/portal/api/${path}`, headers)));
+      const written = await app.call('POST', '/portal/api/resources/requests', headers, {});
+      return [...read, written].map(({ status, body }) => (body.code === 'portal_tenant_changed' ? `${status} ${body.code}` : 'asked'));
+    };
+    expect(await asked(tab)).toEqual(['asked', 'asked', 'asked', 'asked']);
+    await choose(session, ids['south']);
+    expect(await asked(tab)).toEqual(Array.from({ length: 4 }, () => '409 portal_tenant_changed'));
+    expect(await asked({ ...session, 'x-portal-tenant': ids['south'] as string })).not.toContain('409 portal_tenant_changed');
+    // Before one was chosen, the page is about none.
+    expect(await asked({ ...(await logIn()), 'x-portal-tenant': '' })).not.toContain('409 portal_tenant_changed');
+    // The choice itself and the state of the session are for every page.
+    expect((await choice(tab)).status).toBe(200);
+    expect((await app.call('GET', '/portal/api/state', tab)).status).toBe(200);
+  });
+
   test('a tenant of others, and one that nobody has, cannot be chosen; nor can one for somebody else', async () => {
     const session = await logIn();
     for (const id of [ids['elsewhere'], '01890000-0000-7000-8000-00000000dead', 'x']) expect((await choose(session, id)).status).toBe(404);
