@@ -6,7 +6,7 @@ import { AdminBrowser, row } from './admin-browser.ts';
 import { findings } from './axe.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { customers, orders, ordersModule } from './shop/orders.ts';
-import { Shop } from './shop/shop.ts';
+import { Shop, STAFF } from './shop/shop.ts';
 
 const BUSY_MS = 300_000;
 const PHONE = { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true } as const;
@@ -57,6 +57,37 @@ test('the keyboard says what it does, and lets go', { timeout: BUSY_MS }, async 
   await search.press('?');
   await expect.poll(() => search.inputValue()).toBe('?');
   expect(await sheet.count()).toBe(0);
+  await search.fill('');
+});
+
+test('of what opens over a page there is one: the palette takes the place of the sheet and of menus, and waits for questions', async () => {
+  page = await admin.at('#/orders');
+  const palette = page.getByLabel('Search screens, records and actions');
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+  await page.keyboard.press('Control+k');
+  await palette.waitFor();
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(1);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+  for (const opens of [page.getByRole('button', { name: STAFF }), page.getByRole('button', { name: 'Add filter' })]) {
+    await opens.click();
+    await page.locator('[role=menu], [role=dialog]').waitFor();
+    await page.keyboard.press('Control+k');
+    await palette.waitFor();
+    await expect.poll(() => page.locator('[role=menu], [role=dialog]').count()).toBe(1);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.locator('[role=menu], [role=dialog]').count()).toBe(0);
+  }
+  await page.getByRole('checkbox', { name: 'Select JN-1' }).check();
+  await page.getByRole('button', { name: 'Delete selected' }).click();
+  const question = page.getByRole('dialog').getByRole('button', { name: 'Cancel' });
+  await question.waitFor();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.press('/');
+  await question.click();
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+  expect(await palette.count()).toBe(0);
 });
 
 test(

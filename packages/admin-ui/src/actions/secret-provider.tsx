@@ -16,13 +16,20 @@ export function useShowSecret(): ShowSecret {
 
 export function SecretProvider({ children }: { readonly children: ReactNode }) {
   const [secret, setSecret] = useState<AdminSecret | null>(null);
+  const close = (): void => {
+    setSecret(null);
+    // The button that made it is gone with its form.
+    window.requestAnimationFrame(() => {
+      if (document.activeElement === document.body) document.querySelector<HTMLElement>('main h1')?.focus();
+    });
+  };
   const show = useCallback<ShowSecret>((next) => setSecret(next), []);
   return (
     <SecretContext value={useMemo(() => show, [show])}>
       {children}
       {secret !== null && (
         <LateOver>
-          <SecretDialog secret={secret} onClose={() => setSecret(null)} />
+          <SecretDialog secret={secret} onClose={close} />
         </LateOver>
       )}
     </SecretContext>

@@ -2,7 +2,7 @@ import type { AdminChart } from '../api/shapes.ts';
 import { formatDuration, formatNumber } from '../values/format.ts';
 import { axisLabel } from './bucket-time.ts';
 import css from './charts.module.css';
-import { labelledBuckets, niceTicks, pieces, stack } from './scale.ts';
+import { CHARACTER_WIDTH, niceTicks, pieces, placedLabels, stack } from './scale.ts';
 import type { SeriesLook } from './series-look.ts';
 
 /** Room for the labels of the value axis, in pixels. */
@@ -10,7 +10,6 @@ export const PLOT_LEFT = 44;
 const TOP = 8;
 const HEIGHT = 176;
 const BOTTOM = 22;
-const LABEL_WIDTH = 64;
 const BAR_WIDTH_MAX = 28;
 
 interface PlotProps {
@@ -48,15 +47,18 @@ export function Plot({ chart, look, at, dragged, width }: PlotProps) {
           </text>
         </g>
       ))}
-      {labelledBuckets(buckets.length, Math.floor(inner / LABEL_WIDTH)).map((bucket) => (
+      {placedLabels(
+        buckets.map((bucket) => axisLabel(bucket, buckets)),
+        inner,
+      ).map(({ bucket, text, x: from }) => (
         <text
           key={bucket}
           className={css['label']}
-          x={kind === 'bars' ? x(bucket) + (step - bar) / 2 : x(bucket + 0.5)}
+          x={PLOT_LEFT + from + (text.length * CHARACTER_WIDTH) / 2}
           y={HEIGHT - 5}
-          textAnchor={kind === 'bars' ? 'start' : bucket === 0 ? 'start' : 'middle'}
+          textAnchor="middle"
         >
-          {axisLabel(buckets[bucket] ?? '', buckets)}
+          {text}
         </text>
       ))}
       {dragged !== null && (

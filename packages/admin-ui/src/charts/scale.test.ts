@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { labelledBuckets, niceTicks, pieces, stack } from './scale.ts';
+import { CHARACTER_WIDTH, niceTicks, pieces, placedLabels, stack } from './scale.ts';
 
 test('an axis begins at zero, has at most six round steps and holds the largest value', () => {
   for (const max of [0.3, 1, 3, 7, 9.99, 10, 42, 99, 100, 101, 2_500, 123_456]) {
@@ -17,10 +17,28 @@ test('an axis of counts has no halves, and an empty one still has a height', () 
   expect(niceTicks(0, true)).toEqual([0, 1]);
 });
 
-test('labels are evenly apart and fit the room', () => {
-  expect(labelledBuckets(24, 6)).toEqual([0, 4, 8, 12, 16, 20]);
-  expect(labelledBuckets(3, 10)).toEqual([0, 1, 2]);
-  expect(labelledBuckets(60, 1)).toEqual([0]);
+const clockTexts = (count: number) => Array.from({ length: count }, (_, at) => `${String(at % 24).padStart(2, '0')}:00 AM`);
+
+test('labels are evenly apart, and none touches another or leaves the plot', () => {
+  for (const count of [1, 2, 7, 24, 30, 60, 90, 168])
+    for (const width of [200, 286, 330, 640, 1200]) {
+      const texts = clockTexts(count);
+      const placed = placedLabels(texts, width);
+      expect(placed[0]).toMatchObject({ bucket: 0, text: texts[0] });
+      for (const [at, { x, text }] of placed.entries()) {
+        expect(x, `${count} in ${width}`).toBeGreaterThanOrEqual(0);
+        expect(x + text.length * CHARACTER_WIDTH, `${count} in ${width}`).toBeLessThanOrEqual(placed[at + 1]?.x ?? width);
+      }
+      const [first = 0, second = 0] = placed.map(({ bucket }) => bucket);
+      for (const [at, { bucket }] of placed.entries()) expect(bucket).toBe(at * (second - first));
+    }
+  expect(placedLabels(['a', 'b', 'c'], 300).map(({ bucket }) => bucket)).toEqual([0, 1, 2]);
+  expect(placedLabels([], 300)).toEqual([]);
+});
+
+test('a day is named where it begins, not at each of its hours', () => {
+  const texts = ['Jan 1', 'Jan 1', 'Jan 1', 'Jan 2', 'Jan 2', 'Jan 2'];
+  expect(placedLabels(texts, 900).map(({ bucket }) => bucket)).toEqual([0, 3]);
 });
 
 test('bars stand on each other and a missing value adds nothing', () => {

@@ -10,11 +10,34 @@ export function niceTicks(max: number, whole: boolean): number[] {
   return ticks;
 }
 
-/** Which of `count` buckets get a label when `room` labels fit: evenly apart, the first one always. */
-export function labelledBuckets(count: number, room: number): number[] {
-  const every = Math.max(1, Math.ceil(count / Math.max(1, room)));
-  return Array.from({ length: Math.ceil(count / every) }, (_, at) => at * every);
+export interface PlacedLabel {
+  readonly bucket: number;
+  readonly text: string;
+  /** Where it begins, from the left end of the plot. */
+  readonly x: number;
 }
+
+/** About as wide as a character of a label is, in pixels. */
+export const CHARACTER_WIDTH = 6.4;
+/** Between two labels, in pixels. */
+const LABEL_GAP = 12;
+
+/** Labels below their buckets, evenly apart, the first one always: as many as stand side by side. A day is named where it begins. */
+export function placedLabels(texts: readonly string[], width: number): PlacedLabel[] {
+  const step = width / Math.max(1, texts.length);
+  const placed = texts.flatMap((text, bucket): PlacedLabel[] => {
+    if (text === texts[bucket - 1]) return [];
+    const half = (text.length * CHARACTER_WIDTH) / 2;
+    return [{ bucket, text, x: Math.max(0, Math.min(step * (bucket + 0.5) - half, width - half * 2)) }];
+  });
+  for (let every = 1; every < placed.length; every += 1) {
+    const some = placed.filter((_, at) => at % every === 0);
+    if (some.every(({ x }, at) => at === 0 || x >= endOf(some[at - 1] as PlacedLabel) + LABEL_GAP)) return some;
+  }
+  return placed.slice(0, 1);
+}
+
+const endOf = ({ x, text }: PlacedLabel): number => x + text.length * CHARACTER_WIDTH;
 
 export interface Stack {
   readonly from: number;

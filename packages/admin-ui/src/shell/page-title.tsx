@@ -1,11 +1,12 @@
 import { Title } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import { useSession } from '../session/session-gate.tsx';
+import { isAsking } from '../feedback/is-asking.ts';
 import css from './shell.module.css';
 
 let isFirstPage = true;
 
-/** The page's one main heading. Going to another page moves the focus here, so that it is announced. */
+/** The page's one main heading. Going to another page moves the focus here, so that it is announced; not out of a dialog. */
 export function PageTitle({ children }: { readonly children: string }) {
   const { site } = useSession();
   const heading = useRef<HTMLHeadingElement>(null);
@@ -14,7 +15,7 @@ export function PageTitle({ children }: { readonly children: string }) {
   }, [children, site.title]);
   useEffect(() => {
     if (isFirstPage) isFirstPage = false;
-    else heading.current?.focus({ preventScroll: true });
+    else if (!isAsking()) heading.current?.focus({ preventScroll: true });
     window.scrollTo({ top: 0 });
   }, []);
   return (

@@ -3,6 +3,7 @@ import { Icon } from '../icons/icon.tsx';
 import { later } from '../later.ts';
 import { isApple } from './platform.ts';
 import css from './shell.module.css';
+import { isAsking } from '../feedback/is-asking.ts';
 import { LateOver } from '../feedback/late.tsx';
 
 const PaletteDialog = later(async () => (await import('./palette-dialog.tsx')).PaletteDialog);
@@ -10,25 +11,24 @@ const ShortcutSheet = later(async () => (await import('./shortcuts.tsx')).Shortc
 
 /** The button, or Ctrl-K, goes to any screen, record or action by its name. `/` goes to the search of the list. */
 export function Palette() {
-  const [isOpen, setOpen] = useState(false);
-  const [isSheetOpen, setSheetOpen] = useState(false);
+  const [open, setOpen] = useState<'palette' | 'shortcuts' | null>(null);
+  const close = () => setOpen(null);
   useEffect(() => {
     const onKey = (event: globalThis.KeyboardEvent): void => {
-      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+      const isCommand = event.ctrlKey || event.metaKey;
+      if (isCommand && event.key.toLowerCase() === 'k') {
         event.preventDefault();
-        setOpen(true);
+        // One of the two at a time; a question or a secret of the page stays until it is answered.
+        setOpen((now) => (now === null && isAsking() ? null : 'palette'));
+        // Menus and the like close as when somebody presses beside them.
+        document.body.dispatchEvent(new MouseEvent('mousedown', { bubbles: true }));
       }
-      if (
-        event.key === '?' &&
-        !isTyping(event.target) &&
-        !event.ctrlKey &&
-        !event.metaKey &&
-        document.querySelector('[role="dialog"]') === null
-      ) {
+      if (isCommand || isTyping(event.target) || document.querySelector('[role="dialog"]') !== null) return;
+      if (event.key === '?') {
         event.preventDefault();
-        setSheetOpen(true);
+        setOpen('shortcuts');
       }
-      if (event.key === '/' && !isTyping(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      if (event.key === '/' && !event.altKey) {
         const search = document.querySelector<HTMLInputElement>('main [role="search"] input[type="search"]');
         if (search === null) return;
         event.preventDefault();
@@ -41,19 +41,19 @@ export function Palette() {
   }, []);
   return (
     <>
-      <button type="button" className={css['paletteButton']} aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen(true)}>
+      <button type="button" className={css['paletteButton']} aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen('palette')}>
         <Icon name="search" size={16} />
         <span>Search and actions</span>
         <kbd aria-hidden="true">{isApple() ? '⌘ K' : 'Ctrl K'}</kbd>
       </button>
-      {isOpen && (
+      {open === 'palette' && (
         <LateOver>
-          <PaletteDialog onClose={() => setOpen(false)} />
+          <PaletteDialog onClose={close} />
         </LateOver>
       )}
-      {isSheetOpen && (
+      {open === 'shortcuts' && (
         <LateOver>
-          <ShortcutSheet onClose={() => setSheetOpen(false)} />
+          <ShortcutSheet onClose={close} />
         </LateOver>
       )}
     </>

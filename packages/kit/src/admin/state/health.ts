@@ -74,7 +74,7 @@ export function alertsOf(parts: readonly Pick<AdminOverview, 'title' | 'tiles'>[
       if (tone !== 'bad' && tone !== 'warning') return [];
       const text =
         unit === 'percent'
-          ? `${value ?? '–'} %`
+          ? `${typeof value === 'number' ? Math.round(value * 10) / 10 : (value ?? '–')} %`
           : unit === 'ms'
             ? `${value ?? '–'} ms`
             : unit === 'age_ms'
@@ -104,7 +104,7 @@ export function alertsTable(parts: readonly Pick<AdminOverview, 'title' | 'tiles
     columns: [
       { name: 'state', label: 'Severity', kind: 'state' },
       { name: 'what', label: 'Alert', kind: 'link' },
-      { name: 'value', label: 'Now', kind: 'text' },
+      { name: 'value', label: 'Now', kind: 'number' },
       { name: 'hint', label: 'About it', kind: 'text', secondary: true },
     ],
     rows,
