@@ -2,6 +2,7 @@ import { Title } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import { useSession } from '../session/session-gate.tsx';
 import { isAsking } from '../feedback/is-asking.ts';
+import { breakable } from '../values/value.tsx';
 import css from './shell.module.css';
 
 let isFirstPage = true;
@@ -20,7 +21,7 @@ export function PageTitle({ children }: { readonly children: string }) {
   }, []);
   return (
     <Title order={1} ref={heading} tabIndex={-1} className={css['heading']}>
-      {children}
+      {breakable(children)}
     </Title>
   );
 }

@@ -98,7 +98,7 @@ function Text({ text, whole, code = false }: { readonly text: string; readonly w
 }
 
 /** Addresses and dotted names break after their separators rather than anywhere. */
-function breakable(text: string): ReactNode[] {
+export function breakable(text: string): ReactNode[] {
   return text.split(/(?<=[/._:-])/).flatMap((part, index) => (index === 0 ? [part] : [<wbr key={index} />, part]));
 }
 

@@ -266,7 +266,7 @@ describeDatabases("the developers' portal", (database) => {
     const { parts } = (await get(who, 'overview')).body as {
       parts: { tiles: { label: string; link: { filters: Record<string, string> } }[] }[];
     };
-    const tile = parts.flatMap(({ tiles }) => tiles).find(({ label }) => label.startsWith('Keys that expire'));
+    const tile = parts.flatMap(({ tiles }) => tiles).find(({ label }) => label.startsWith('Expire within'));
     expect(tile).toMatchObject({ value: 1, tone: 'bad', link: { resource: 'api-keys', filters: { state: 'active' } } });
     const filters = new URLSearchParams(Object.entries(tile?.link.filters ?? {}).map(([name, value]) => [`filter.${name}`, value]));
     expect((await items(who, `api-keys?${filters.toString()}`)).map(({ title }: { title: string }) => title)).toEqual(['soon']);

@@ -59,7 +59,7 @@ export const apiKeysPortal: PortalDeclaration = {
       tiles: [
         { label: 'Active keys', parameters: { state: 'active' } },
         {
-          label: `Keys that expire within ${EXPIRE_SOON_DAYS} days`,
+          label: `Expire within ${EXPIRE_SOON_DAYS} days`,
           parameters: { state: 'active' },
           ahead: { parameter: 'expires_before', days: EXPIRE_SOON_DAYS },
           isBad: true,

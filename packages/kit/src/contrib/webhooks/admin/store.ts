@@ -5,7 +5,17 @@ import type { Db } from '../../../db/engine/db.ts';
 import { heldBehind } from '../endpoints/held-store.ts';
 import type { WebhookDelivery, WebhookEndpoint } from '../endpoints/store.ts';
 
-const ENDPOINT = ['id', 'owner_id', 'tenant_key', 'url', 'is_active', 'disabled_reason', 'failing_since', 'consecutive_failures'] as const;
+const ENDPOINT = [
+  'id',
+  'owner_id',
+  'tenant_key',
+  'url',
+  'is_active',
+  'disabled_reason',
+  'disabled_at',
+  'failing_since',
+  'consecutive_failures',
+] as const;
 
 /** What states and links of endpoints are made of. */
 export type ShownEndpoint = Pick<WebhookEndpoint, (typeof ENDPOINT)[number]>;
