@@ -268,7 +268,9 @@ describeDatabases("the developers' portal", (database) => {
     };
     const tile = parts.flatMap(({ tiles }) => tiles).find(({ label }) => label.startsWith('Expire within'));
     expect(tile).toMatchObject({ value: 1, tone: 'bad', link: { resource: 'api-keys', filters: { state: 'active' } } });
-    const filters = new URLSearchParams(Object.entries(tile?.link.filters ?? {}).map(([name, value]) => [`filter.${name}`, value]));
+    const filters = new URLSearchParams(
+      Object.entries(tile?.link.filters ?? {}).map(([name, value]): [string, string] => [`filter.${name}`, value]),
+    );
     expect((await items(who, `api-keys?${filters.toString()}`)).map(({ title }: { title: string }) => title)).toEqual(['soon']);
   });
 
