@@ -45,7 +45,7 @@ const types = ({ type }: Schema): readonly string[] => (type === undefined ? [] 
 const choicesOf = ({ enum: values = [] }: Schema) =>
   values.filter((value) => typeof value === 'string').map((value) => ({ value, label: labelOf(value) }));
 
-/** A whole number that JSON cannot hold exactly. */
+/** An integer that JSON cannot hold exactly. */
 const isNumberAsText = ({ format }: Schema): boolean => format === 'int64';
 
 export function cellKind(schema: Schema): AdminCellKind {

@@ -65,7 +65,7 @@ describeDatabases('the choice of a tenant in the portal', (database) => {
     expect((await choice(await logIn())).body.current).toBeNull();
   });
 
-  test('a page that is still about another tenant shows and changes nothing: the person chose anew in another tab', async () => {
+  test('a page that is still about another tenant shows and changes nothing: the person chose another one in another tab', async () => {
     const session = await logIn();
     await choose(session, ids['north']);
     const tab = { ...session, 'x-portal-tenant': ids['north'] as string };
