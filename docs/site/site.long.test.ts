@@ -173,6 +173,43 @@ test('search in a browser finds a page by a word of its text, and leads to it', 
   await expect.poll(() => page.getByRole('button', { name: 'Copy to clipboard' }).count()).toBeGreaterThan(0);
 });
 
+/** What people ask, in the words that they bring along, and the page that answers. */
+const QUESTIONS: Readonly<Record<string, string>> = {
+  'rate limit': '/reference/throttle/',
+  'send email': '/guide/logins/',
+  'google login': '/guide/better-auth/',
+  'add a column without downtime': '/guide/upgrading/',
+  'rotate api key': '/guide/api-keys/',
+  'verify webhook signature': '/guide/webhooks-receiving/',
+  'upload file': '/guide/uploads/',
+  'cron job': '/guide/jobs/',
+  'restore backup': '/guide/backup-and-failover/',
+  GDPR: '/guide/personal-data/',
+  'multi-tenant': '/guide/tenancy/',
+  websocket: '/guide/live-lists/',
+  docker: '/guide/deployment/',
+  pagination: '/reference/crud/',
+  'write tests': '/reference/testing/',
+  'prometheus metrics': '/guide/operate/',
+};
+
+test('search answers questions in the words of newcomers: the page is among the first three results', { timeout: 600_000 }, async () => {
+  const address = await serve();
+  const browser = await launchChromium();
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage();
+  await page.goto(address);
+  const found: Record<string, readonly string[]> = {};
+  for (const question of Object.keys(QUESTIONS))
+    found[question] = await page.evaluate<string[]>(
+      `import('/pagefind/pagefind.js')
+        .then(({ search }) => search(${JSON.stringify(question)}))
+        .then(({ results }) => Promise.all(results.slice(0, 3).map(async (result) => (await result.data()).url)))`,
+    );
+  const unanswered = Object.entries(QUESTIONS).filter(([question, answer]) => found[question]?.includes(answer) !== true);
+  expect(unanswered.map(([question, answer]) => `${question}: ${answer} is not among ${String(found[question])}`)).toEqual([]);
+});
+
 test('the search button has the name that it shows, and tables that scroll are reached by keyboard', { timeout: 600_000 }, async () => {
   const address = await serve();
   const browser = await launchChromium();
