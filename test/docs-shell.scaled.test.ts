@@ -17,7 +17,7 @@ const OLD_EVENT =
 // Pages that stand on what another one did. A page that is not named here begins in an empty folder.
 const preparations: Readonly<Record<string, Preparation>> = {
   'docs/guide/accounts.md': { input: { 'user create ada': password } },
-  'docs/guide/admin.md': { input: { 'user create ada': password } },
+  'docs/guide/admin.md': { input: { 'user create-superuser ada': password } },
   'docs/guide/webhooks.md': {
     input: { 'webhooks listen': (printed) => `${/whsec_[\w+/=]+/.exec(printed)?.[0]}\n` },
     finally: { 'webhooks listen': /verified msg_\S+ \{"type":"order\.created"/ },

@@ -182,7 +182,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'rotate api key': '/guide/api-keys/',
   'verify webhook signature': '/guide/webhooks-receiving/',
   'upload file': '/guide/uploads/',
-  'cron job': '/guide/jobs/',
+  cron: '/guide/jobs/',
   'restore backup': '/guide/backup-and-failover/',
   GDPR: '/guide/personal-data/',
   'multi-tenant': '/guide/tenancy/',
