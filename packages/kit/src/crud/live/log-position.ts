@@ -11,9 +11,14 @@ export interface LogPosition {
   readonly origin: string;
 }
 
+/**
+ * The timeline is that of what is being written: a standby that was promoted has its own from then on, and the control file says so minutes later, after a checkpoint.
+ * A server that still follows another has none.
+ */
+const TIMELINE = `case when pg_is_in_recovery() then 'standby' else left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end`;
 const SNAPSHOT_AND_ORIGIN =
-  `select pg_current_snapshot()::text as text, concat_ws('.', system_identifier, timeline_id, ` +
-  `(select oid from pg_database where datname = current_database())) as origin from pg_control_system(), pg_control_checkpoint()`;
+  `select pg_current_snapshot()::text as text, concat_ws('.', system_identifier, ${TIMELINE}, ` +
+  `(select oid from pg_database where datname = current_database())) as origin from pg_control_system()`;
 
 /** The token of the last change is its origin on SQLite: a copy that went on by itself has another one at that number. */
 const LAST_CHANGE = 'select cast(position as text) as text, cast(token as text) as origin from kit_changes order by position desc limit 1';
