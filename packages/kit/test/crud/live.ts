@@ -53,7 +53,6 @@ export class TicketController extends CrudController(ticketResource, {
     due_at: ['isnull'],
     count: ['gte'],
     price: ['lt'],
-    owner_id: ['eq'],
   },
   search: ['title'],
   ordering: { by: ['title', 'level', 'price', 'count', 'due_at'] },
@@ -120,6 +119,8 @@ export class Follower {
   batches = 0;
   lastEventId = '';
   status = 0;
+  /** Of the process that it is or was connected to. */
+  url = '';
   /** The terminal event, once there was one. */
   ended: LiveEvent | undefined;
   isClosed = false;
@@ -140,6 +141,7 @@ export class Follower {
   async connect(url: string): Promise<this> {
     this.#stop = new AbortController();
     this.isClosed = false;
+    this.url = url;
     const headers = {
       accept: 'text/event-stream',
       ...this.#headers,

@@ -119,7 +119,7 @@ describeDatabases('live lists under random writes, rights and connections', (dat
       const titles = ['a', 'b', 'ab', 'c'];
       const statuses = ['open', 'held', 'closed'];
 
-      let operations = 0;
+      let [operations, restarts] = [0, 0];
       const possible: readonly (() => Promise<unknown>)[] = [
         () => send(anyApp(), pick(PEOPLE), 'POST', { title: pick(titles), level: next(6), status: pick(statuses) }),
         () => send(anyApp(), pick(PEOPLE), 'POST', { title: pick(titles), level: next(3) }),
@@ -154,6 +154,18 @@ describeDatabases('live lists under random writes, rights and connections', (dat
         },
         async () => {
           for (const follower of followers) if (follower.isClosed) await follower.connect(anyApp());
+        },
+        // A process that stops, or is killed: its connections break without a word.
+        async () => {
+          if (next(3) !== 0) return;
+          const place = 1 + next(apps.length - 1);
+          const { app, url } = apps[place] as LiveApp;
+          if (next(2) === 0) app.fastify.server.closeAllConnections();
+          await app.close();
+          await app.db.close();
+          for (const follower of followers) if (follower.url === url) await follower.disconnect();
+          apps[place] = await startLive(await database.open());
+          restarts += 1;
         },
         // A transaction that stays open while others go on.
         async () => {
@@ -201,7 +213,7 @@ describeDatabases('live lists under random writes, rights and connections', (dat
       const batches = followers.reduce((sum, each) => sum + each.batches, 0);
       const resets = followers.reduce((sum, { log }) => sum + log.filter(({ event }) => event === 'reset').length, 0);
       console.info(
-        `live lists (${db.dialect}): ${JSON.stringify({ seed: SEED, seconds: DURATION_MS / 1000, operations, batches, resets })}`,
+        `live lists (${db.dialect}): ${JSON.stringify({ seed: SEED, seconds: DURATION_MS / 1000, operations, batches, resets, restarts })}`,
       );
       expect(batches).toBeGreaterThan(followers.length);
     },
