@@ -3,7 +3,7 @@ import { isKitError } from '../../errors/kit-error.ts';
 import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
 import type { Item } from '../declare/item.ts';
 import type { Policy } from '../policy/policy.ts';
-import { isOther, keyOfText, keyText, priorRow } from '../write/change-log.ts';
+import { keyOfText, keyText, priorRow } from '../write/change-log.ts';
 import { RowStatements } from '../write/row-statements.ts';
 import type { ChangedRow } from './changed-rows.ts';
 import type { LiveList, LivePlace, LiveRow, LiveStream } from './live-stream.ts';
@@ -100,8 +100,9 @@ export async function outcomeOf(
     if (opened.status === 'rejected') throw opened.reason;
     const list = opened.value;
     if (list.rights !== stream.list.rights) return 'reset';
-    const changes = compared.map((each) => ({ ...each, ...statesOf(list, each, since.at, now.at) }));
-    const wanted = changes.filter((each) => each.is !== undefined && isNews(list, each));
+    const changes: ListChange[] = [];
+    for (const each of compared) changes.push(await read.changeOf(list, each, since.at, now.at));
+    const wanted = changes.filter(({ isNews }) => isNews);
     const items = wanted.length === 0 ? NONE : await read.of(list, wanted);
     const events: ServerSentEvent[] = [];
     for (const each of changes) {
@@ -109,7 +110,7 @@ export async function outcomeOf(
       if (data !== undefined) events.push({ event: 'upsert', data });
       else if (each.prior === undefined) {
         if (isPossible(source.policy, list.bounds, each.row)) return 'reset';
-      } else if (each.was !== undefined && (each.is === undefined || isNews(list, each)))
+      } else if (each.wasIn && (!each.isIn || each.isNews))
         events.push({ event: 'remove', data: { key: JSON.parse(each.keyText) as unknown } });
     }
     return events.length === 0 ? events : [...events, { event: 'ready', data: {}, id: await source.seal(now, list.rights) }];
@@ -121,24 +122,12 @@ export async function outcomeOf(
   }
 }
 
-/** A row in the list, before and now: undefined where it is not. */
-interface States {
-  readonly was: string | undefined;
-  readonly is: string | undefined;
-}
-
-function statesOf(list: LiveList, { prior, row }: Compared, since: Date, now: Date): States {
-  return {
-    was: prior === undefined || prior === null ? undefined : list.stateOf(prior, since),
-    is: row === null ? undefined : list.stateOf(row, now),
-  };
-}
-
-/** Whether the list has something new. A change of a column that the caller does not see is not told, also not that it was. */
-function isNews({ columns }: LiveList, { prior, row, isCrossing, was, is }: Compared & States): boolean {
-  if (was === undefined || was !== is) return true;
-  if (isCrossing) return false;
-  return columns === undefined || columns.some((column) => isOther(column, prior as Item, row as Item) ?? true);
+/** What a change is to a list. */
+interface ListChange extends Compared {
+  readonly wasIn: boolean;
+  readonly isIn: boolean;
+  /** Its item is new, or another one. */
+  readonly isNews: boolean;
 }
 
 /** Items of one snapshot: callers who see the same rows and fields share them. */
@@ -148,6 +137,15 @@ export class SharedReads {
 
   constructor(tx: Db) {
     this.#tx = tx;
+  }
+
+  async changeOf(list: LiveList, compared: Compared, since: Date, now: Date): Promise<ListChange> {
+    const { prior, row, isCrossing } = compared;
+    const was = prior === undefined || prior === null ? undefined : list.stateOf(prior, since);
+    const is = row === null ? undefined : list.stateOf(row, now);
+    const isSame = was !== undefined && was === is;
+    const isNews = is !== undefined && (!isSame || (isCrossing !== true && (await list.isChanged(this.#tx, prior as Item, row as Item))));
+    return { ...compared, wasIn: was !== undefined, isIn: is !== undefined, isNews };
   }
 
   of(list: LiveList, wanted: readonly Compared[]): ReturnType<LiveList['read']> {

@@ -19,6 +19,7 @@ import { isLoggedColumn, keyText } from '../write/change-log.ts';
 import { equalities } from './equalities.ts';
 import type { LiveList, LiveRow } from './live-stream.ts';
 import { boundsOf, later, type Moment, movingRules } from './moment.ts';
+import { shownChange } from './shown-change.ts';
 
 /** What of a list a stream follows. */
 export type FollowedList = Pick<ListRequest, 'where' | 'ordering' | 'fields'> & {
@@ -52,7 +53,7 @@ export async function listNow(
   return {
     ...decidedBy(policy, request, [view.mask], [...rules, ...filters], states),
     shape: unit.isWire ? unit : undefined,
-    columns: [...unit.root.columns].map((name) => policy.statements.column(name)),
+    isChanged: shownChange(policy, request, unit),
     bounds: equalities(policy, [(await scopeOf(request)).where, ...list.where]),
     read: (db, keys) => rowsOf(db, request, { mounted, unit, list, where: at(moment.at).slice(rules.length), keys }),
   };
@@ -92,7 +93,7 @@ export async function rowsNow(
   const rules = await movingRules(request, moment, async (asked) => [(await scopeOf(asked)).compiled]);
   return keysOnly(policy, {
     ...decidedBy(policy, request, [], [...rules, ...own], []),
-    columns: undefined,
+    isChanged: () => true,
     bounds: equalities(policy, [(await scopeOf(request)).where, ...(also === undefined ? [] : [also])]),
   });
 }

@@ -5,7 +5,7 @@ const begin = { position: { text: '0', origin: '' }, at: new Date(0) };
 const list: LiveList = {
   rights: 'r',
   shape: undefined,
-  columns: undefined,
+  isChanged: () => true,
   bounds: new Map(),
   times: [],
   stateOf: () => '',

@@ -2,7 +2,7 @@ import type { Db } from '../../db/engine/db.ts';
 import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
 import type { TimeBound } from '../../db/sql/where/moving-where.ts';
 import type { Item } from '../declare/item.ts';
-import type { Policy, StoredColumn } from '../policy/policy.ts';
+import type { Policy } from '../policy/policy.ts';
 import { type Bound, narrowest } from './equalities.ts';
 import type { LogPosition } from './log-position.ts';
 import type { Moment } from './moment.ts';
@@ -22,8 +22,8 @@ export interface LiveList {
   readonly shape: object | undefined;
   /** Columns that every row of the list has one value in, by name. */
   readonly bounds: ReadonlyMap<string, unknown>;
-  /** What items are made of: the change of another column is none of this list. Undefined: any change is one. */
-  readonly columns: readonly StoredColumn[] | undefined;
+  /** Whether the item of a row is another one than with these prior values. */
+  isChanged(db: Db, prior: Item, row: Item): boolean | Promise<boolean>;
   /** What is compared with the time, in conditions and in fields: then rows come, go and change by time alone. */
   readonly times: readonly TimeBound[];
   /** Whether a row as code has it is in the list at a time: undefined when it is not, else a text that is another when its fields are, by time alone. */

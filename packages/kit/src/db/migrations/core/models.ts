@@ -73,7 +73,7 @@ export const changes = model(
     key: t.text(1000),
     /** `touched`: a program announced the row, and its prior values are unknown. */
     kind: t.enum(['created', 'changed', 'touched']),
-    /** The row before the change, as JSON, without sensitive columns. */
+    /** The row before the change, as JSON. Of columns that are sensitive, JSON, arrays or bytes only whether they changed: `~name`. */
     prior: t.json<Readonly<Record<string, unknown>>>().nullable(),
     at: t.timestamp(),
   },
