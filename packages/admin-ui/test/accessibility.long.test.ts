@@ -78,7 +78,7 @@ const firstRow = (page: Page) => page.getByRole('main').locator('tbody a, [data-
 
 /** On a phone they are folded. */
 async function openFilters(page: Page): Promise<void> {
-  const fold = page.getByRole('button', { name: /^Filters/ });
+  const fold = page.getByRole('button', { name: /^Filters/, expanded: false });
   if (await fold.isVisible()) await fold.click();
 }
 

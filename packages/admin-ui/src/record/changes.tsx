@@ -2,6 +2,7 @@ import { Text } from '@mantine/core';
 import { Table } from '../values/table.tsx';
 import type { AdminFieldChange, AdminValue } from '../api/shapes.ts';
 import type { ReactNode } from 'react';
+import { formatTime } from '../values/format.ts';
 import { plain, Value } from '../values/value.tsx';
 import css from './record.module.css';
 
@@ -68,6 +69,12 @@ interface SideProps {
   readonly other: AdminValue | undefined;
 }
 
+/** A time as the pages write it: the stored form is hard to read. */
+function textOf(value: AdminValue): string {
+  const text = plain(value);
+  return /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(text) ? formatTime(text) : text;
+}
+
 function Side({ sign, value, other }: SideProps) {
   if (value === undefined || value === null || value === '')
     return <span className={css['none']}>{value === '' ? '(empty)' : 'none'}</span>;
@@ -75,7 +82,7 @@ function Side({ sign, value, other }: SideProps) {
   if (items === null || (other !== undefined && other !== null && !Array.isArray(other)))
     return (
       <span className={css[sign]}>
-        <Value kind={isLink(value) ? 'link' : 'text'} value={isLink(value) ? value : plain(value)} label="" whole />
+        <Value kind={isLink(value) ? 'link' : 'text'} value={isLink(value) ? value : textOf(value)} label="" whole />
       </span>
     );
   const others = new Set((Array.isArray(other) ? other : []).map((item) => plain(item)));

@@ -55,7 +55,7 @@ export function ImportRows({ preview: { columns, rows }, fields }: { readonly pr
   const hasErrors = rows.some(({ errors }) => errors.length > 0);
   return (
     <div className={css['scroll']} tabIndex={0} role="region" aria-label="Rows of the file">
-      <Table>
+      <Table className={css['stacked'] ?? ''}>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Row</Table.Th>
@@ -68,18 +68,25 @@ export function ImportRows({ preview: { columns, rows }, fields }: { readonly pr
         <Table.Tbody>
           {rows.map(({ number, values, errors }) => (
             <Table.Tr key={number}>
-              <Table.Td>{number}</Table.Td>
+              <Table.Td data-label="Row">{number}</Table.Td>
               {hasErrors && (
-                <Table.Td className={css['faults']}>
-                  {errors.map(({ field, message }, index) => (
-                    <Text key={index} size="sm" c="var(--mantine-color-error)">
-                      {field === '' ? message : `${labels.get(field) ?? field}: ${message}`}
-                    </Text>
-                  ))}
+                <Table.Td className={css['faults']} data-label="What is wrong">
+                  <div>
+                    {errors.map(({ field, message }, index) => (
+                      <Text key={index} size="sm" c="var(--mantine-color-error)">
+                        {field === '' ? message : `${labels.get(field) ?? field}: ${message}`}
+                      </Text>
+                    ))}
+                  </div>
                 </Table.Td>
               )}
               {shown.map((name) => (
-                <Table.Td key={name} className={css['cell']} data-wrong={errors.some(({ field }) => field === name) || undefined}>
+                <Table.Td
+                  key={name}
+                  className={css['cell']}
+                  data-label={labels.get(name)}
+                  data-wrong={errors.some(({ field }) => field === name) || undefined}
+                >
                   {textOf(values[name])}
                 </Table.Td>
               ))}

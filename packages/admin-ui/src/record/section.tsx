@@ -92,7 +92,7 @@ export function SectionBody({
     case 'timeline':
       return (
         <section>
-          <Group justify="space-between" gap="xs">
+          <Group justify="space-between" align="baseline" gap="xs">
             <SectionTitle text={section.title} level={level} />
             <Group gap="sm">
               {section.lists?.map(({ resource, filters, text }) => (

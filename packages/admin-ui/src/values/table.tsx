@@ -18,7 +18,7 @@ function Th({ ta, w, p, ...rest }: CellProps) {
 }
 
 function Td({ ta, w, p, ...rest }: CellProps) {
-  return <td style={{ textAlign: ta, width: w, padding: p }} {...rest} />;
+  return <td style={{ textAlign: ta, width: w, padding: p }} data-end={ta === 'end' ? '' : undefined} {...rest} />;
 }
 
 Table.Th = Th;

@@ -90,8 +90,14 @@ const WORD_LENGTH_MAX = 24;
 
 function Text({ text, whole, code = false }: { readonly text: string; readonly whole: boolean; readonly code?: boolean }) {
   const isLong = text.split(/\s/).some((word) => word.length > WORD_LENGTH_MAX);
+  // A number of an order does not break at its hyphen.
+  const isWord = !isLong && !/\s/.test(text);
   return (
-    <span className={clsx(css[whole ? 'whole' : 'clamp'], code && css['code'])} data-long={isLong ? '' : undefined}>
+    <span
+      className={clsx(css[whole ? 'whole' : 'clamp'], code && css['code'])}
+      data-long={isLong ? '' : undefined}
+      data-word={isWord ? '' : undefined}
+    >
       {isLong && !whole ? breakable(text) : text}
     </span>
   );

@@ -35,6 +35,7 @@ const uploadScreen = screen(uploadRecordResource, {
   label: 'Uploads',
   singular: 'upload',
   group: 'Content',
+  icon: 'file',
   title: 'filename',
   columns: [
     { name: 'filename', label: 'File' },
