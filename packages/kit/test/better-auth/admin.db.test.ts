@@ -1,8 +1,11 @@
+import { organization } from 'better-auth/plugins';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { admin } from '../../src/admin/index.ts';
+import { requestLogs } from '../../src/contrib/requests/log.ts';
+import { requests } from '../../src/contrib/requests/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { siteFolder } from '../admin/admin-app.ts';
-import { type AuthApp, Browser, makeAdmin, member, ORIGIN, startAuthApp } from './auth-app.ts';
+import { type AuthApp, Browser, type instanceOptions, makeAdmin, member, ORIGIN, startAuthApp } from './auth-app.ts';
 
 const files = siteFolder();
 afterAll(() => files.remove());
@@ -11,7 +14,15 @@ describeDatabases('the admin site with better-auth as its login', (database) => 
   let here: AuthApp;
   let staff: Browser;
   beforeAll(async () => {
-    here = await startAuthApp(database.db, { modules: [admin({ site: files.url })], module: { loginUrl: '/login', accountUrl: '/me' } });
+    const limited = (options: ReturnType<typeof instanceOptions>) => ({
+      ...options,
+      plugins: [...options.plugins.slice(1), organization({ membershipLimit: async (_user, { slug }) => (slug === 'eastern' ? 7 : 3) })],
+    });
+    here = await startAuthApp(database.db, {
+      instance: limited,
+      modules: [requests(), admin({ site: files.url })],
+      module: { loginUrl: '/login', accountUrl: '/me' },
+    });
     staff = await member(here, 'staff@example.com');
     await makeAdmin(database.db, 'staff@example.com');
   });
@@ -83,6 +94,40 @@ describeDatabases('the admin site with better-auth as its login', (database) => 
     expect((await owner.get('/v1/who', named)).body.tenant).toBe(made.id);
     const customer = await member(here, 'stranger@example.com');
     expect((await customer.get('/admin/api/resources/users')).status).toBe(403);
+  });
+
+  test('shows seats, owners, use and open invitations of an organization, and nothing of another', async () => {
+    const made: Record<string, string> = {};
+    for (const mark of ['eastern', 'western']) {
+      const owner = await member(here, `${mark}@example.com`);
+      made[mark] = (await owner.post('/auth/organization/create', { name: mark, slug: mark })).body.id;
+      for (const guest of ['guest', 'gone'])
+        await owner.post('/auth/organization/invite-member', {
+          email: `${guest}-${mark}@example.com`,
+          role: 'member',
+          organizationId: made[mark],
+        });
+      const [, second] = (await owner.get(`/auth/organization/list-invitations?organizationId=${made[mark]}`)).body as {
+        id: string;
+        email: string;
+      }[];
+      expect((await owner.post('/auth/organization/cancel-invitation', { invitationId: second?.id })).status).toBe(200);
+      expect((await owner.get('/v1/who', { 'x-organization': mark })).status).toBe(200);
+    }
+    await requestLogs.of(here.app.db).flush();
+    const { items } = (await staff.get('/admin/api/resources/organizations?search=eastern')).body;
+    expect(items).toHaveLength(1);
+    const { members, seats, owners, requests: used, last_request_at: last } = items[0].values;
+    expect({ members, seats, owners, used }).toEqual({ members: 1, seats: 7, owners: ['eastern@example.com'], used: 1 });
+    expect(Date.parse(last)).toBeGreaterThan(0);
+    const page = JSON.stringify((await staff.get(`/admin/api/resources/organizations/${made['eastern']}`)).body);
+    for (const shown of ['eastern@example.com', 'guest-eastern@example.com']) expect(page).toContain(shown);
+    for (const hidden of ['western', 'gone-eastern']) expect(page).not.toContain(hidden);
+    const invited = (await staff.get(`/admin/api/resources/organization-invitations?filter.tenant=${made['western']}`)).body.items;
+    expect(invited).toMatchObject([
+      { title: 'guest-western@example.com', values: { organization_id: { text: 'western' }, roles: 'member' } },
+    ]);
+    expect((await staff.get(`/admin/api/resources/organization-invitations/${invited[0].id}`)).body.removable).toBe(false);
   });
 
   test('without a login page the start says so', async () => {

@@ -14,6 +14,7 @@ import { initial } from './migrations/0001_initial.ts';
 import { scim } from './migrations/0002_scim.ts';
 import { memberChangesTable } from './migrations/0003_member_changes.ts';
 import { suspensionsTable } from './migrations/0004_suspensions.ts';
+import { invitationsView } from './migrations/0005_invitations.ts';
 import { memberChanges, suspensions, usedCodes, userChanges } from './models.ts';
 import { type BetterAuthOptions, readBetterAuthOptions } from './options.ts';
 import { organizationTenants } from './organizations.ts';
@@ -63,7 +64,7 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
   return {
     name: 'better_auth',
     models: [userChanges, memberChanges, usedCodes, suspensions],
-    migrations: [initial, scim, memberChangesTable, suspensionsTable],
+    migrations: [initial, scim, memberChangesTable, suspensionsTable, invitationsView],
     users: { ...users, exportUser: (db, id) => userRows(db, context(), id), removeUser: (tx, id) => removeUser(tx, context(), id) },
     tenants: organizationTenants(settings),
     authenticators: [
@@ -73,7 +74,7 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
     login: loginProvider,
     provides: () => ({ ...pageRoutes(instance), usersWithoutLogin: usersWithoutLogin(context) }),
     mount: { [basePathOf(instance)]: authController(auth, context, settings) },
-    admin: betterAuthAdmin,
+    admin: betterAuthAdmin(instance),
     jobs: [passOnJob],
     commands: [userCommand(auth, context), organizationCommand],
     checks: [{ name: 'better_auth', run: (app) => faultsOf(auth, context(), app) }],

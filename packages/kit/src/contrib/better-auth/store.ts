@@ -113,6 +113,21 @@ export async function organizationsOf(db: Db, userId: string, limit: number): Pr
   return rows.map(({ id }) => id);
 }
 
+/** Members of these organizations, and whether they have a role. */
+export async function membersOf(
+  db: Db,
+  ids: readonly string[],
+  role: string,
+): Promise<readonly { readonly tenant: string; readonly userId: string; readonly isOwner: boolean }[]> {
+  const [among, list] =
+    db.dialect === 'postgres' ? ['= any(cast($1 as text[]))', ids] : ['in (select value from json_each($1))', JSON.stringify(ids)];
+  const rows = await db.query<{ tenant: string; user_id: string; roles: string }>(
+    `select "organizationId" as tenant, "userId" as user_id, "role" as roles from "member" where "organizationId" ${among} order by "createdAt", "id"`,
+    [list],
+  );
+  return rows.map(({ tenant, user_id: userId, roles }) => ({ tenant, userId, isOwner: roles.split(',').includes(role) }));
+}
+
 /** Those of these organizations that nobody works in for now. */
 export async function suspendedAmong(db: Db, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const [among, list] =

@@ -1,5 +1,6 @@
 import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
 import type { AdminField, AdminSecret, AdminState, AdminValue } from '../../app/admin/shapes.ts';
+import { overviewColumns, type TenantOverview, tenantOverviews } from '../../app/tenants/tenant-overview.ts';
 import { findUsers } from '../../auth/people/find-users.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -15,19 +16,6 @@ import type { RoleRules } from './declare/roles.ts';
 import { membersOfTenants, type MemberRow, type TenantRow } from './rows/store.ts';
 import { SLUG_LENGTH_MAX } from './declare/slug.ts';
 import { invitationResource, memberResource, tenantResource } from './serve/resources.ts';
-
-/** More owners than these are a number. */
-const OWNERS_SHOWN = 3;
-
-interface Listed {
-  readonly members: number;
-  /** Null: no limit. */
-  readonly seats: number | null;
-  readonly owners: readonly string[];
-  /** Null: the app has no request log. */
-  readonly requests: number | null;
-  readonly last_request_at: string | null;
-}
 
 const nameField: AdminField = { name: 'name', label: 'Name', kind: 'text', required: true, maxLength: NAME_LENGTH_MAX };
 const slugField: AdminField = { name: 'slug', label: 'Slug', kind: 'text', maxLength: SLUG_LENGTH_MAX };
@@ -49,11 +37,7 @@ function tenantScreen() {
       'name',
       { name: 'slug', kind: 'code' },
       { name: 'condition', label: 'State', kind: 'state' },
-      { name: 'members', label: 'Members', kind: 'number' },
-      { name: 'seats', label: 'Seats', kind: 'number', secondary: true },
-      { name: 'owners', label: 'Owners', kind: 'chips' },
-      { name: 'requests', label: 'Requests in 30 days', kind: 'number', secondary: true },
-      { name: 'last_request_at', label: 'Last request', kind: 'time', secondary: true },
+      ...overviewColumns,
       { name: 'created_at', label: 'Created', secondary: true },
     ],
     facts: [
@@ -254,27 +238,13 @@ function conditionOf({ state, suspended_at: suspended }: TenantRow): AdminState 
   return suspended === null ? { value: 'active', tone: 'good' } : { value: 'suspended', tone: 'warning' };
 }
 
-/** Members, owners and use of the tenants of a page: a statement each for all of them. */
-async function listed(rows: readonly TenantRow[], { db }: AdminContext): Promise<readonly Listed[]> {
+async function listed(rows: readonly TenantRow[], { db }: AdminContext): Promise<readonly TenantOverview[]> {
   const { users, settings, registry } = tenantsIn(db);
-  const ids = rows.map(({ id }) => id);
-  const found = await membersOfTenants(db, ids, settings.roles.owner);
-  const use = await registry.quotas?.useOfTenants(db, ids);
-  const seats = await Promise.all(rows.map((row) => seatsOf(db, row)));
-  const owners = [...new Set(found.flatMap(({ isOwner, userId }) => (isOwner ? [userId] : [])))];
-  const named = await findUsers(db, users.table, owners);
-  return rows.map(({ id }, index) => {
-    const own = found.filter(({ tenant }) => tenant === id);
-    const names = own.filter(({ isOwner }) => isOwner).map(({ userId }) => named.get(userId)?.username ?? userId);
-    const more = names.length - OWNERS_SHOWN;
-    return {
-      members: own.length,
-      seats: seats[index] ?? null,
-      owners: more > 0 ? [...names.slice(0, OWNERS_SHOWN), `${more} more`] : names,
-      requests: use?.get(id)?.requests ?? null,
-      last_request_at: use?.get(id)?.lastAt?.toISOString() ?? null,
-    };
-  });
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const ids = [...byId.keys()];
+  const members = await membersOfTenants(db, ids, settings.roles.owner);
+  const seatsIn = (id: string) => seatsOf(db, byId.get(id) as TenantRow);
+  return tenantOverviews(db, ids, { members, users: users.table, quotas: registry.quotas, seatsOf: seatsIn });
 }
 
 interface LinkedMember extends MemberRow {
