@@ -9,6 +9,7 @@ import { ApiKeyController, apiKeys, createApiKey, ServiceUserController } from '
 import { audit, AuditController, TenantAuditController } from 'kit/contrib/audit';
 import { grants, objectActions, objectGrants, sharing } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
+import { mcp } from 'kit/contrib/mcp';
 import { PersonalDataController, personalData } from 'kit/contrib/personal';
 import { QuotaController, RequestController, requests, UsageController } from 'kit/contrib/requests';
 import { TenantController, tenants } from 'kit/contrib/tenants';
@@ -217,6 +218,27 @@ describe.each(
     const create = () => createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: { '/v1': { '/x': controller } } });
     expect(create).toThrow(`${name} is mounted without its module. Add ${module} to the modules of createApp.`);
   });
+});
+
+test('controllers of the toolkit start without a warning, whose reason nobody could change who mounts them', async () => {
+  class EndpointsOfUsersInTenants extends WebhookEndpointController {
+    static override readonly tenantField = 'tenant_key';
+    static override readonly liveDeliveries = true;
+  }
+  const own = Object.entries(guards).filter(([name]) => !name.endsWith(')'));
+  const mount = Object.fromEntries(own.map(([name, { controller }]) => [`/${name}`, controller]));
+  const product = createApp({
+    database: 'sqlite::memory:',
+    log: { level: 'silent' },
+    // All of them are offered to agents, too.
+    modules: [...modules, mcp({ include: [...own.map(([, { controller }]) => controller), EndpointsOfUsersInTenants] })],
+    mount: { '/v1': { ...mount, '/endpoints': EndpointsOfUsersInTenants } },
+  });
+  await migrateApp(product);
+  await product.ready();
+  const warnings = product.warnings.map(({ id, message }) => `${id} ${message}`);
+  await product.close();
+  expect(warnings).toEqual([]);
 });
 
 describe.each(controllerPaths)('the guard of %s holds', (name, controllerPath) => {

@@ -75,6 +75,7 @@ function describeProduct(
       await app.openDatabases();
       await migrateApp(app);
       await app.listen({ port });
+      expect(app.warnings).toEqual([]);
       browser = await launchChromium();
     }, 300_000);
     afterAll(async () => {

@@ -967,6 +967,20 @@ describe('start-up checks of resources', () => {
       expect(await start([owner, { columns: ['rank', 'title'] }])).toEqual([expect.stringMatching(/^W008 .*serves title \(filter\)\./)]);
     });
 
+    test('W008: below a record, the column that refers to it may come before the one that is filtered', async () => {
+      const start = (columns: readonly string[]) => {
+        const leaves = model('leaves', { id: t.uuidv7().pk(), note_id: t.ref(() => users), title: t.text(40) }, { indexes: [{ columns }] });
+        class Leaves extends CrudController(resource(leaves, { unscoped: true, relations: { person: one(() => users, 'note_id') } }), {
+          permission,
+          parent: { relation: 'person' },
+          filters: { title: ['eq'] },
+        }) {}
+        return warnings({ '/people/:note_id/leaves': Leaves });
+      };
+      expect(await start(['note_id', 'title'])).toEqual([]);
+      expect(await start(['note_id', 'id', 'title'])).toEqual([expect.stringMatching(/^W008 .*serves title \(filter\)\./)]);
+    });
+
     test('W008: a tenant column that no index begins with, unless the rows are those of an owner', async () => {
       const start = (columns: readonly string[] | null, isOwned = false) => {
         const indexed = model(

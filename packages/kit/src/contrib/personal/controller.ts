@@ -80,6 +80,7 @@ export class PersonalDataController extends Controller {
     {
       ...present,
       response: raw('application/zip'),
+      tool: false,
       raises: [personalErrors.export_not_found, personalErrors.export_not_ready, coreErrors.recent_login_required],
       summary: 'Download your export',
       description: 'A ZIP archive: a file of JSON Lines for each table, your files, and a manifest with counts and checksums.',

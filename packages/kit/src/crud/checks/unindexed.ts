@@ -11,11 +11,13 @@ export interface UnindexedColumn {
 }
 
 /** What W008 is about: columns of declared filters, orderings and relations that no index serves. */
-export function unindexedColumns({ policy, options, list }: MountedResource): UnindexedColumn[] {
+export function unindexedColumns({ policy, options, list, parent }: MountedResource): UnindexedColumn[] {
+  // Lists below a record read the rows of that one.
+  const below = parent === undefined ? [] : [parent.edge.column];
   const found: UnindexedColumn[] = [];
   const add = (owner: Policy, column: string, usedBy: string, isRelation = false) => {
     // A name that is no column is reported for itself.
-    if (owner.statements.byName.has(column) && !isIndexed(owner, column))
+    if (owner.statements.byName.has(column) && !isIndexed(owner, column, owner === policy ? below : []))
       found.push({ table: owner.model.name, column, usedBy, isRelation });
   };
   // Every list of a caller reads the rows of one owner, or of one tenant.
@@ -35,10 +37,10 @@ export function unindexedColumns({ policy, options, list }: MountedResource): Un
   return [...new Map(found.map((each) => [`${each.table}.${each.column}`, each])).values()];
 }
 
-/** An index serves a column that it begins with, or that follows the columns which the policy fixes: tenant and owner. */
-export function isIndexed({ model, bounds, key, statements }: Policy, name: string): boolean {
+/** An index serves a column that it begins with, or that follows the columns which are fixed: tenant and owner of the policy, and those given. */
+export function isIndexed({ model, bounds, key, statements }: Policy, name: string, given: readonly string[] = []): boolean {
   if (name === key.name || statements.column(name).settings.unique) return true;
-  const fixed = new Set([bounds.tenant, bounds.owner]);
+  const fixed = new Set([bounds.tenant, bounds.owner, ...given]);
   return model.table.indexes.some(({ columns }) => {
     for (const each of columns) {
       const column = each.replace(/^-/, '');

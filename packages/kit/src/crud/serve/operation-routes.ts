@@ -233,6 +233,8 @@ export class OperationRoutes {
           ...(this.#options.expand === undefined ? [] : [crudErrors.expand_too_costly]),
         ],
         timeoutMs: 0,
+        // Files are for people and programs: a tool has JSON.
+        tool: false,
       };
       yield* maker.route('export', 'GET', '/export', 'read', facts, exporter.handle);
     }
@@ -252,6 +254,7 @@ export class OperationRoutes {
         },
         raises: [coreErrors.conflict],
         timeoutMs: 0,
+        tool: false,
       };
       yield* maker.route('import', 'POST', '/import', 'write', facts, importer.handle);
     }

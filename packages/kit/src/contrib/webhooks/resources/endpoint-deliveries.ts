@@ -10,6 +10,7 @@ import { jsonSchema } from '../../../http/declare/json-schema.ts';
 import { route } from '../../../http/declare/route.ts';
 import { hasScopes } from '../../../permissions/built-ins.ts';
 import type { Throttle } from '../../../throttle/throttle.ts';
+import { EVENT_TYPE_LENGTH_MAX } from '../publishing/subscription.ts';
 import { deliveryDetail } from '../endpoints/endpoint-record.ts';
 import { attemptsOf, findEvent, type WebhookDelivery } from '../endpoints/store.ts';
 import { webhookErrors } from '../errors.ts';
@@ -42,7 +43,9 @@ export function endpointDeliveries({ using, liveDeliveries: live }: OfEndpoints,
       status: filter(jsonSchema<Status>({ type: 'string', enum: [...DELIVERY_STATUSES] }), (status) =>
         status === 'failed' ? FAILED : { status },
       ),
-      event_type: ['eq'],
+      // Of one endpoint, by its index. One with the type would be written with each delivery and each of its results: a quarter more of the table, for a
+      // rare type among 200 000 deliveries of one endpoint.
+      event_type: filter(jsonSchema<string>({ type: 'string', maxLength: EVENT_TYPE_LENGTH_MAX }), (type) => ({ event_type: type })),
       event_id: ['eq'],
       since: filter(
         jsonSchema<string>({ type: 'string', format: 'date-time' }),
