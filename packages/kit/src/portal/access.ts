@@ -4,13 +4,14 @@ import { Exchange } from '../http/exchange/exchange.ts';
 import type { Middleware } from '../http/exchange/middleware.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
 import type { Permission } from '../permissions/permission.ts';
+import { unlessRefused } from './call.ts';
 import { portalErrors } from './errors.ts';
 import { linkScopeOf } from './links/session.ts';
 import { REFERENCE } from './reference.ts';
 
-/** A link shows its pages, and changes what its user may change. */
+/** A link shows its pages, and changes what its user may change. Who works in a suspended tenant changes nothing there, and is shown where to choose another. */
 async function accessOf(exchange: Exchange, canManage: Permission | null): Promise<SiteAccess> {
-  return { shows: (page) => shows(exchange, page), manages: await manages(exchange, canManage) };
+  return { shows: (page) => shows(exchange, page), manages: (await unlessRefused(() => manages(exchange, canManage))) === true };
 }
 
 export function accessIn({ exchange }: AdminContext, canManage: Permission | null): Promise<SiteAccess> {

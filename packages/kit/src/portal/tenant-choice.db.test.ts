@@ -106,15 +106,15 @@ describeDatabases('the choice of a tenant in the portal', (database) => {
     expect(await seen(headers)).toEqual(before);
   });
 
-  test('while the chosen tenant is suspended nothing is offered, and who logs in again goes to another', async () => {
+  test('while the chosen tenant is suspended its pages are refused, and another one can be chosen', async () => {
     const session = await logIn();
     expect((await choose(session, ids['south'])).status).toBe(204);
     await suspendTenant(app.app.db, ids['south'] as string);
     await expect.poll(async () => (await app.call('GET', '/portal/api/resources/requests', session)).status, { timeout: 20_000 }).toBe(403);
-    expect((await choice(session)).body).toEqual({ current: null, items: [] });
-    const again = await logIn();
-    expect((await choose(again, ids['north'])).status).toBe(204);
-    expect(await seen(again)).toHaveLength(1);
+    const offered = (await choice(session)).body;
+    expect([offered.current, offered.items.length]).toEqual([null, 2]);
+    expect((await choose(session, ids['north'])).status).toBe(204);
+    expect(await seen(session)).toHaveLength(1);
   });
 });
 

@@ -2,6 +2,7 @@ import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration
 import type { Principal } from '../../auth/people/principal.ts';
 import type { App } from '../../app/declare/module.ts';
 import { isStaff } from '../../permissions/built-ins.ts';
+import { BESIDE_TENANTS } from '../../http/compile/tenant-header.ts';
 import type { PortalFacts } from '../wire/wire.ts';
 import { toolkitModules } from '../../app/data/toolkit-modules.ts';
 import { backfillsResource } from '../model/backfills-resource.ts';
@@ -51,8 +52,9 @@ function ownFirst(modules: App['modules']): App['modules'] {
 }
 
 /** Facts of every route of the site. */
-export function siteFacts({ name, permission }: SiteKind, auth: readonly string[]) {
-  return { permission, auth, hidden: true, metadata: { [name]: true } } as const;
+export function siteFacts({ name, permission, isForStaff }: SiteKind, auth: readonly string[]) {
+  // Staff resume a tenant, also one that they work in themselves.
+  return { permission, auth, hidden: true, metadata: { [name]: true, ...(isForStaff ? BESIDE_TENANTS : {}) } } as const;
 }
 
 /** The name of a class is part of the operation ids, and an app may have both sites. */

@@ -1,5 +1,6 @@
 import { ruleResult } from '../../auth/rights/rule-result.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { Host } from '../../http/exchange/host.ts';
 import { askedTenant } from '../tenants/asked-tenant.ts';
@@ -10,10 +11,24 @@ import type { AppPlan } from './plan-app.ts';
 export function tenantOfRequest({ tenant, membership }: AppPlan['tenants']): Host['tenantOf'] {
   return (asked) => {
     const exchange = asked as Exchange;
+    // Before the resolver is asked: what it reads of a probe is noted.
+    const isBeside = mayBeSuspended(exchange);
     const named = tenant === undefined ? null : askedTenant(exchange, tenant);
     const found = tenant === undefined ? null : withinBinding(exchange, named, membership !== undefined);
-    return knownTenant(exchange, membership === undefined ? found : provedTenant(exchange, found, membership));
+    const proved = membership === undefined ? found : provedTenant(exchange, found, membership);
+    return knownTenant(exchange, isBeside && proved instanceof Promise ? proved.catch(noneIfSuspended) : proved);
   };
+}
+
+/** A person chooses another tenant, leaves a suspended one or resumes it; a credential that is for the tenant alone does none of it. */
+function mayBeSuspended({ route, principal }: Exchange): boolean {
+  if (route?.isBesideTenants !== true || principal === null || (principal.boundTenant ?? null) !== null) return false;
+  return (principal.tenant ?? null) === null || principal.isTenantDefault === true;
+}
+
+function noneIfSuspended(error: unknown): null {
+  if (isKitError(error, 'tenant_suspended')) return null;
+  throw error;
 }
 
 /** A credential that is bound to a tenant acts in no other, also where the app's resolver does not look at it. */

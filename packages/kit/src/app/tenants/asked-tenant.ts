@@ -9,6 +9,8 @@ interface KnownTenant {
   readonly principal: Principal | null;
   readonly tenant: string | null;
   readonly membership: Membership | null;
+  /** Why the caller has none: it is suspended, or of others. */
+  readonly refusal?: { readonly error: unknown };
 }
 
 /** By the request around the probes. */
@@ -35,6 +37,7 @@ async function tenantOfProbe(exchange: Exchange, parent: Exchange, resolve: NonN
   const { principal } = exchange;
   const before = known.get(parent);
   if (before !== undefined && before.principal === principal) {
+    if (before.refusal !== undefined) throw before.refusal.error;
     exchange.knownMembership = before.membership;
     return openUnlessNamed(exchange, before.tenant);
   }
@@ -43,6 +46,7 @@ async function tenantOfProbe(exchange: Exchange, parent: Exchange, resolve: NonN
   try {
     tenant = tenantResult(await resolve(exchange));
   } catch (error) {
+    if (!reads.hasReadCall) known.set(parent, { principal, tenant: null, membership: null, refusal: { error } });
     if (!reads.hasReadParams && !reads.hasReadUrl) throw error;
   }
   if (!reads.hasReadCall) known.set(parent, { principal, tenant, membership: exchange.knownMembership });

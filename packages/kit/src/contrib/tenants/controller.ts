@@ -4,7 +4,8 @@ import { exportAnswer, exportAnswerSchema } from '../../crud/subjects/export-ans
 import { sendArchive } from '../../crud/subjects/send-archive.ts';
 import { CrudController } from '../../crud/serve/controller.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { controllerOptions } from '../../http/declare/controller-options.ts';
+import { BESIDE_TENANTS } from '../../http/compile/tenant-header.ts';
+import { controllerOptions, routeMetadata } from '../../http/declare/controller-options.ts';
 import { raw } from '../../http/declare/raw.ts';
 import { route, type Route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
@@ -115,6 +116,7 @@ const acceptThrottle = clientThrottle('30/min', { name: 'tenant_invitations' });
 export class TenantController extends OwnTenants {
   static override readonly tags: readonly string[] = ['tenants'];
   static readonly [controllerOptions] = {};
+  static readonly [routeMetadata] = BESIDE_TENANTS;
 
   choose = route.post(
     '/:id/choose',
@@ -218,6 +220,7 @@ export class TenantController extends OwnTenants {
       scope: 'tenants:read',
       params: this.keyParams,
       response: raw('application/zip'),
+      tool: false,
       raises: [...exportErrors, tenantErrors.export_not_found, tenantErrors.export_not_ready],
       summary: 'Download the export of a tenant',
       description: 'A ZIP archive: a file of JSON Lines for each table, the files, and a manifest with counts and checksums.',

@@ -68,7 +68,7 @@ async function throttle(exchange: Exchange, throttles: readonly Throttle[], phas
     clientAddress: exchange.clientAddress,
     principal: exchange.principal,
     // Finding the tenant may cost a query: not before the client's own budget allows it, and the caller is not known yet.
-    tenant: phase === 'client' ? null : await exchange.tenant,
+    tenant: phase === 'client' ? null : await tenantOfBudget(exchange),
     rates: host.throttleRates,
     request: exchange.request,
   };
@@ -78,6 +78,16 @@ async function throttle(exchange: Exchange, throttles: readonly Throttle[], phas
   exchange.throttledIn = phase;
   if (phase === 'principal' && exchange.route?.route.respondsToThrottles === true) exchange.spentBudget = outcome.refused;
   else throw throttledError(outcome.refused);
+}
+
+/** A suspended tenant has no budget. Whatever needs the tenant says that it is suspended; logging out does not. */
+async function tenantOfBudget({ tenant }: Exchange): Promise<string | null> {
+  try {
+    return await tenant;
+  } catch (error) {
+    if (isKitError(error, 'tenant_suspended')) return null;
+    throw error;
+  }
 }
 
 /** The budgets that the request around a call has spent for it. By key: the same throttle may choose another budget for the call, such as its tenant's. */

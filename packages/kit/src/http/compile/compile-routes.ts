@@ -22,7 +22,7 @@ import { collisionFaults, partFaults, routeFaults } from './route-faults.ts';
 import { isRoute, type Deprecation, type Route } from '../declare/route.ts';
 import { isSchema, jsonSchemaOf, type Schema } from '../declare/schema.ts';
 import { groupValueFaults, routeValueFaults } from './value-faults.ts';
-import { tenantHeaderOf } from './tenant-header.ts';
+import { tenantFacts } from './tenant-header.ts';
 import { withTenantParams } from './tenant-params.ts';
 import { askingOrder } from '../../auth/request/authenticate.ts';
 
@@ -247,8 +247,7 @@ class RouteCompiler implements CompiledMount {
       isRead: route.isRead === true,
       readFrom: options.readFrom,
       tool: options.tool,
-      metadata: options.metadata ?? {},
-      tenantHeader: tenantHeaderOf(this.#defaults.tenantHeader, permission, options.metadata ?? {}),
+      ...tenantFacts(this.#defaults.tenantHeader, permission, { ...inherited.metadata, ...options.metadata }),
       route,
     };
     this.#finish(where, compiled, middleware);

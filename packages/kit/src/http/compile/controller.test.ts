@@ -78,7 +78,13 @@ describe('statics add up along the class chain', () => {
       static override readonly throttles = [two];
       static override readonly errors = near;
     }
-    expect(inheritedOptions(new Second())).toEqual({ permissions: [], throttles: [one, two], errors: [near, base], middleware: [] });
+    expect(inheritedOptions(new Second())).toEqual({
+      permissions: [],
+      throttles: [one, two],
+      errors: [near, base],
+      middleware: [],
+      metadata: {},
+    });
   });
 
   test('middleware of every class runs on the routes of the controller, inside that of the version and of the app, base class first', async () => {

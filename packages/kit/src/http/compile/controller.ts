@@ -5,6 +5,7 @@ import type { Permission } from '../../permissions/permission.ts';
 import type { Throttle } from '../../throttle/throttle.ts';
 import type { HandlerContext } from '../declare/handler-context.ts';
 import type { Middleware } from '../exchange/middleware.ts';
+import { routeMetadata } from '../declare/controller-options.ts';
 import { isRoute, type Deprecation, type Route } from '../declare/route.ts';
 import { routeAround, type WrapOptions } from '../declare/route-around.ts';
 
@@ -63,6 +64,8 @@ export interface InheritedOptions {
   readonly errors: readonly ErrorMap[];
   /** Base class first. */
   readonly middleware: readonly Middleware[];
+  /** Of the nearest class. */
+  readonly metadata: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -83,6 +86,7 @@ export function inheritedOptions(controller: ControllerBase): InheritedOptions {
     throttles: own(chain.map(({ throttles }) => throttles)).flat(),
     errors: own(chain.map(({ errors }) => errors)).reverse(),
     middleware: own(chain.map(({ middleware }) => middleware)).flat(),
+    metadata: (controller.constructor as { readonly [routeMetadata]?: InheritedOptions['metadata'] })[routeMetadata] ?? {},
   };
 }
 

@@ -9,3 +9,6 @@ export const controllerOptions: unique symbol = Symbol('kit.controllerOptions');
  * attribute of such a name, on the class or its instances, would do nothing.
  */
 export const argumentOptions: unique symbol = Symbol('kit.argumentOptions');
+
+/** Metadata of every route of a controller of the toolkit; a route's own comes after it. */
+export const routeMetadata: unique symbol = Symbol('kit.routeMetadata');

@@ -127,5 +127,7 @@ export interface CompiledRoute {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** The header by which requests name the tenant, where the response depends on it. */
   readonly tenantHeader?: string | undefined;
+  /** It is reached by who works in a suspended tenant, and acts for none then. */
+  readonly isBesideTenants?: boolean | undefined;
   readonly route: Route;
 }

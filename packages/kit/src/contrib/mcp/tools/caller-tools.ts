@@ -66,6 +66,8 @@ export class CallerTools {
     try {
       return await this.described(standing.exchange);
     } catch (error) {
+      // Of a tenant that is suspended, for example: the tool needs another one.
+      if (isKitError(error) && error.status < 500) return undefined;
       parent.log.error(
         { err: error, operation: route.operationId },
         'mcp: the fields of a tool could not be decided; the tool is not listed',
