@@ -1,7 +1,7 @@
 import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import type { AdminState } from '../../app/admin/shapes.ts';
-import { overviewColumns, type TenantOverview, tenantOverviews } from '../../app/tenants/tenant-overview.ts';
+import { overviewColumns, type TenantOverview, tenantOverviews } from '../../screens/tenant-overview.ts';
 import { isTrue } from '../../auth/people/user-table.ts';
 import { findUsers } from '../../auth/people/find-users.ts';
 import { t } from '../../db/declare/column.ts';

@@ -1,6 +1,6 @@
 import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
 import type { AdminField, AdminSecret, AdminState, AdminValue } from '../../app/admin/shapes.ts';
-import { overviewColumns, type TenantOverview, tenantOverviews } from '../../app/tenants/tenant-overview.ts';
+import { overviewColumns, type TenantOverview, tenantOverviews } from '../../screens/tenant-overview.ts';
 import { findUsers } from '../../auth/people/find-users.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';

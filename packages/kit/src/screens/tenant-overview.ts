@@ -1,7 +1,7 @@
-import { findUsers } from '../../auth/people/find-users.ts';
-import type { UserTable } from '../../auth/people/user-table.ts';
-import type { Db } from '../../db/engine/db.ts';
-import type { RequestQuotas } from '../declare/registry.ts';
+import { findUsers } from '../auth/people/find-users.ts';
+import type { UserTable } from '../auth/people/user-table.ts';
+import type { Db } from '../db/engine/db.ts';
+import type { RequestQuotas } from '../app/declare/registry.ts';
 
 /** What lists of tenants show of each, whichever module stores them: its people, whose it is, and how much it is used. */
 export const overviewColumns = [
