@@ -16,6 +16,15 @@ test('the address is the first hop from the socket outwards that is not a truste
   expect(proxies.clientAddress('10.0.0.1', '10.0.0.2, 10.0.0.3')).toBe('10.0.0.2');
 });
 
+test('a hop may be written with its port', () => {
+  const proxies = new TrustedProxies(['10.0.0.0/8', '2001:db8::1']);
+  expect(proxies.clientAddress('10.0.0.1', '203.0.113.7:51234')).toBe('203.0.113.7');
+  expect(proxies.clientAddress('10.0.0.1', '1.1.1.1, [2001:db8::7]:51234, 10.0.0.2:80')).toBe('2001:db8::7');
+  expect(proxies.clientAddress('10.0.0.1', '1.1.1.1, [2001:db8::7], [2001:db8::1]:443')).toBe('2001:db8::7');
+  for (const garbage of ['203.0.113.7:', '203.0.113.7:x', '[203.0.113.7', '[]:80', '[x]:80', '203.0.113.7:1234567', '1.2.3:80'])
+    expect(proxies.clientAddress('10.0.0.1', garbage)).toBe('10.0.0.1');
+});
+
 test('a client cannot choose its address: it is not trusted, or what it wrote is not reached', () => {
   const proxies = new TrustedProxies(['10.0.0.1']);
   expect(proxies.clientAddress('203.0.113.7', '127.0.0.1')).toBe('203.0.113.7');

@@ -44,7 +44,7 @@ export class TrustedProxies {
     const hops = (typeof forwarded === 'string' ? forwarded : forwarded.join(',')).split(',');
     let address = nearest;
     for (let index = hops.length - 1; index >= 0; index -= 1) {
-      const hop = plainAddress((hops[index] as string).trim());
+      const hop = plainAddress(withoutPort((hops[index] as string).trim()));
       // The chain is trusted up to the first entry that is not an address.
       if (isIP(hop) === 0) return address;
       address = hop;
@@ -57,6 +57,12 @@ export class TrustedProxies {
     const family = isIP(address);
     return family !== 0 && this.#list.check(address, family === 4 ? 'ipv4' : 'ipv6');
   }
+}
+
+/** Some proxies, such as Azure's, write the port of the client, too: `192.0.2.1:51234`, `[2001:db8::1]:51234`. */
+function withoutPort(hop: string): string {
+  const [, bracketed, plain] = /^\[([^\]]*)\](?::\d{1,5})?$|^([\d.]+):\d{1,5}$/.exec(hop) ?? [];
+  return bracketed ?? plain ?? hop;
 }
 
 /** Dual-stack sockets report IPv4 clients as `::ffff:192.0.2.1`. */
