@@ -11,8 +11,8 @@ import { parameters, refuseSignature, type KnownKey } from './s3-signature.ts';
 /** What the double shall do wrong to requests that match. Removed once it was used, unless `times` says otherwise. */
 export interface S3Fault {
   readonly when: (request: { readonly method: string; readonly key: string; readonly query: ReadonlyMap<string, string> }) => boolean;
-  /** `error`: 500 before anything is done. `lost`: done, but answered with 500. `reset`: the connection ends. `etag`: another etag is answered. A number waits so many milliseconds. */
-  readonly fault: 'error' | 'lost' | 'reset' | 'etag' | number;
+  /** `error`: 500 before anything is done. `lost`: done, but answered with 500. `reset`: the connection ends. `cut`: it ends in the middle of the response. `etag`: another etag is answered. A number waits so many milliseconds. */
+  readonly fault: 'error' | 'lost' | 'reset' | 'cut' | 'etag' | number;
   readonly times?: number;
 }
 
@@ -93,6 +93,7 @@ export async function s3Double(options: S3DoubleOptions = {}): Promise<S3Double>
     const reply = refused !== null ? errorReply(refused) : isForm ? bucketOf.form(arrived, key) : bucketOf.answer(arrived);
     if (fault === 'lost')
       return send(response, method, errorReply({ status: 500, code: 'InternalError', message: 'Done, but you do not know it.' }));
+    if (fault === 'cut') return cutOff(response, method, reply);
     return send(response, method, fault === 'etag' ? { ...reply, headers: { ...reply.headers, etag: '"0"' } } : reply);
   };
   const server = nodeHttp.createServer((request, response) => {
@@ -129,6 +130,14 @@ function send(response: ServerResponse, method: string, { status, headers = {}, 
     ...(status === 204 || status === 304 ? {} : { 'content-length': String(bytes.length) }),
   });
   response.end(method === 'HEAD' ? undefined : bytes);
+}
+
+/** The headers, and less of the body than they say; nothing where there is no body. */
+function cutOff(response: ServerResponse, method: string, { status, headers = {}, body = '' }: Reply): void {
+  const bytes = Buffer.from(body);
+  if (method === 'HEAD' || bytes.length === 0) return void response.destroy();
+  response.writeHead(status, { ...headers, 'content-length': String(bytes.length + 1) });
+  response.write(bytes, () => response.destroy());
 }
 
 async function read(request: IncomingMessage): Promise<Buffer> {

@@ -160,7 +160,7 @@ describeDatabases('uploads in S3', (database) => {
     expect(await app.complete(body.id)).toMatchObject({ status: 200 });
   });
 
-  test.each(['error', 'lost', 'reset'] as const)(
+  test.each(['error', 'lost', 'reset', 'cut'] as const)(
     'the store is down at each step (%s): nothing counts by half, and the next try succeeds',
     async (fault) => {
       await using app = await start();

@@ -20,6 +20,7 @@ import type {
 } from '../declare/upload-store.ts';
 import { credentialReader, type S3CredentialSource } from './s3-credentials.ts';
 import { encodePath, presignUrl, signHeaders, signPostPolicy, type S3Credentials, type SigningContext } from './sigv4.ts';
+import { guarded, unreachable, whole } from './s3-response.ts';
 import { element, elements, encodeXml } from './xml.ts';
 
 export interface S3StoreOptions {
@@ -166,7 +167,7 @@ class S3Store implements UploadStore {
   async head(key: string, { checksum = false }: { readonly checksum?: boolean } = {}): Promise<StoredObject | null> {
     const headers: Record<string, string> = checksum ? { 'x-amz-checksum-mode': 'ENABLED' } : {};
     const found = await this.#call({ method: 'HEAD', key, headers, expected: [200, 404] });
-    await found.body.dump();
+    await whole(found.body.dump());
     return found.statusCode === 404 ? null : storedObject(found.headers);
   }
 
@@ -178,10 +179,10 @@ class S3Store implements UploadStore {
     const headers = { ...range, ...(ifMatch === undefined ? {} : { 'if-match': quoted(ifMatch) }) };
     const found = await this.#call({ method: 'GET', key, headers, expected: [200, 206, 404, 412] });
     if (found.statusCode === 404 || found.statusCode === 412) {
-      await found.body.dump();
+      await whole(found.body.dump());
       throw uploadErrors.upload_changed();
     }
-    return found.body;
+    return guarded(found.body);
   }
 
   async copy(from: string, to: string, { ifMatch }: { readonly ifMatch: string }): Promise<Pick<StoredObject, 'etag' | 'versionId'>> {
@@ -190,7 +191,7 @@ class S3Store implements UploadStore {
       'x-amz-copy-source-if-match': quoted(ifMatch),
     };
     const copied = await this.#call({ method: 'PUT', key: to, headers, expected: [200, 404, 412] });
-    const xml = await copied.body.text();
+    const xml = await whole(copied.body.text());
     if (copied.statusCode === 404) throw uploadErrors.not_uploaded();
     if (copied.statusCode === 412) throw uploadErrors.upload_changed();
     const etag = unquoted(element(xml, 'ETag'));
@@ -201,7 +202,7 @@ class S3Store implements UploadStore {
 
   async remove(key: string): Promise<void> {
     const { body } = await this.#call({ method: 'DELETE', key, expected: [200, 204, 404] });
-    await body.dump();
+    await whole(body.dump());
   }
 
   async *list(prefix: string): AsyncGenerator<ListedObject> {
@@ -240,7 +241,7 @@ class S3Store implements UploadStore {
         ...(marker === null ? [] : [['part-number-marker', marker] as const]),
       ];
       const found = await this.#call({ method: 'GET', key, query, expected: [200, 404] });
-      const xml = await found.body.text();
+      const xml = await whole(found.body.text());
       if (found.statusCode === 404) return [];
       for (const entry of elements(xml, 'Part'))
         parts.push({
@@ -267,7 +268,7 @@ class S3Store implements UploadStore {
 
   async abortMultipart(key: string, multipartId: string): Promise<void> {
     const { body } = await this.#call({ method: 'DELETE', key, query: [['uploadId', multipartId]], expected: [204, 404] });
-    await body.dump();
+    await whole(body.dump());
   }
 
   async *listMultiparts(prefix: string): AsyncGenerator<{ readonly key: string; readonly multipartId: string; readonly startedAt: Date }> {
@@ -292,7 +293,7 @@ class S3Store implements UploadStore {
 
   async #xml(call: S3Call): Promise<string> {
     const { body } = await this.#call(call);
-    return body.text();
+    return whole(body.text());
   }
 
   /** In a span of its own, without the key: it names an owner and a file. */
@@ -330,7 +331,7 @@ class S3Store implements UploadStore {
       throw failure(operation, found.statusCode, element((await found.body.text()).slice(0, 4096), 'Code'));
     } catch (error) {
       if (isKitError(error)) throw error;
-      throw uploadErrors.store_unavailable({ message: `The upload store cannot be reached: ${operation} failed (${reasonOf(error)}).` });
+      throw unreachable(operation, error);
     }
   }
 
@@ -341,11 +342,6 @@ class S3Store implements UploadStore {
   async #context(): Promise<SigningContext> {
     return { credentials: await this.#credentials(), region: this.#place.region, now: this.#clock.now() };
   }
-}
-
-function reasonOf(error: unknown): string {
-  const { code, message } = error as { readonly code?: string; readonly message?: string };
-  return code ?? (message !== undefined && message.startsWith('The credentials file ') ? message : 'unknown');
 }
 
 function failure(operation: string, status: number, code: string | null) {
