@@ -1,7 +1,9 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { uploadApp } from '../../../../test/uploads/upload-app.ts';
 import { clamav } from './clamav.ts';
@@ -84,6 +86,30 @@ test('a clamd that is not there leaves the file in quarantine, and it is scanned
   app.clock.advance(10_000);
   expect(await processUploads(app.db)).toMatchObject({ scanned: 1 });
   expect(await app.call('GET', `/v1/uploads/${body.id}`)).toMatchObject({ body: { state: 'complete' } });
+});
+
+test('an empty piece of a file, as a store of your own may give, does not end its scan', async () => {
+  const scanned: Buffer[] = [];
+  const server = createServer((connection) => {
+    let rest = Buffer.alloc(0);
+    let isGreeted = false;
+    connection.on('data', (data) => {
+      rest = Buffer.concat([rest, data]);
+      if (!isGreeted && rest.length >= 10) [isGreeted, rest] = [true, rest.subarray(10)];
+      while (isGreeted && rest.length >= 4 && rest.length >= 4 + rest.readUInt32BE()) {
+        const length = rest.readUInt32BE();
+        if (length === 0) return void connection.end('stream: OK\0');
+        scanned.push(rest.subarray(4, 4 + length));
+        rest = rest.subarray(4 + length);
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const read = async () => Readable.from([Buffer.from('before '), Buffer.alloc(0), Buffer.from(MARK)]);
+  expect(await clamav({ address: { host: '127.0.0.1', port } })({ read } as never)).toEqual({ clean: true });
+  expect(Buffer.concat(scanned).toString()).toBe(`before ${MARK}`);
+  await new Promise((resolve) => server.close(resolve));
 });
 
 test('faults of the options are said', () => {

@@ -56,6 +56,8 @@ async function instream(connection: Socket, chunks: AsyncIterable<Buffer>): Prom
   connection.write('zINSTREAM\0');
   for await (const chunk of chunks) {
     if (!connection.writable) break;
+    // It would be the end of the file, and what follows would not be scanned.
+    if (chunk.length === 0) continue;
     const length = Buffer.alloc(4);
     length.writeUInt32BE(chunk.length);
     connection.write(length);
