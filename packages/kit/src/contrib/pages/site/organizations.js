@@ -25,7 +25,7 @@ export async function choose(id) {
 }
 
 export async function read(id) {
-  const found = await get(`/get-full-organization?organizationId=${encodeURIComponent(id)}&membersLimit=100`);
+  const found = await get(`/get-full-organization?organizationId=${encodeURIComponent(id)}`);
   const { role } = await get(`/get-active-member-role?organizationId=${encodeURIComponent(id)}`);
   return {
     name: found.name,
