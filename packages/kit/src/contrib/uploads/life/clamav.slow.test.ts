@@ -96,7 +96,8 @@ test('an empty piece of a file, as a store of your own may give, does not end it
     connection.on('data', (data) => {
       rest = Buffer.concat([rest, data]);
       if (!isGreeted && rest.length >= 10) [isGreeted, rest] = [true, rest.subarray(10)];
-      while (isGreeted && rest.length >= 4 && rest.length >= 4 + rest.readUInt32BE()) {
+      if (!isGreeted) return;
+      while (rest.length >= 4 && rest.length >= 4 + rest.readUInt32BE()) {
         const length = rest.readUInt32BE();
         if (length === 0) return void connection.end('stream: OK\0');
         scanned.push(rest.subarray(4, 4 + length));
