@@ -42,7 +42,17 @@ const bills = model('bills', {
   total: t.int(),
 });
 const paperActions = objectActions(papers, { actions: ['view', 'change', 'share'], sets: { viewer: ['view'] }, owner: 'owner_id' });
-const billResource = resource(bills, { owner: 'owner_id', audit: true, fields: { iban: visibleTo(isAuthenticated) } });
+const billResource = resource(bills, {
+  owner: 'owner_id',
+  audit: true,
+  fields: { iban: visibleTo(isAuthenticated) },
+  // For others than the person whom the bill is about.
+  events: ({ after }) => ({
+    type: 'bill.changed',
+    data: { address: (after as { address: string } | null)?.address },
+    audience: { broadcast: true },
+  }),
+});
 class BillController extends CrudController(billResource, { permission: isAuthenticated, live: true, idempotency: 'optional' }) {}
 const mail = job('mail', { input: z.object({ to: z.string() }), run: () => Promise.resolve() });
 const shop = {
@@ -228,6 +238,9 @@ describeDatabases("a person's data", (database) => {
           .split('\n')
           .some((line) => line.startsWith(`["${table}`) && line.includes(table === 'kit_idempotency' ? ada.id : 'ada@marker.example')),
       ).toBe(true);
+    const broadcast = () =>
+      db.query<{ data: string }>(`select data from webhook_events where audience = 'broadcast' and ordering_key like 'bill%' order by id`);
+    expect((await broadcast()).length).toBe(4);
     const [secret] = await db.query<{ iban: string; iban_search: string }>('select iban, iban_search from bills where owner_id = $1', [
       ada.id,
     ]);
@@ -242,6 +255,10 @@ describeDatabases("a person's data", (database) => {
     expect(left).not.toContain(secret?.iban);
     expect(left).not.toContain(secret?.iban_search);
     expect(left.split('bob@marker.example').length).toBe(others);
+    expect((await broadcast()).map(({ data }) => data)).toEqual([
+      expect.stringContaining('bob@marker') as string,
+      expect.stringContaining('new bob@marker') as string,
+    ]);
     const mentions = left
       .split('\n')
       .filter((line) => line.includes(ada.id))

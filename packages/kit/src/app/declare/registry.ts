@@ -130,6 +130,8 @@ export interface EventPublisher {
   readonly databases?: readonly string[];
   /** Stores the events in the caller's transaction, with one statement (two on SQLite). An empty list does nothing. */
   publish(tx: Db, events: readonly EventEntry[]): Promise<unknown>;
+  /** Removes the events about records whose data is erased, whoever they were for, in the caller's transaction: those with the ordering key `type:id`. */
+  erase?(tx: Db, records: { readonly type: string; readonly ids: readonly string[] }): Promise<void>;
 }
 
 export const emptyRegistry: Registry = Object.freeze({

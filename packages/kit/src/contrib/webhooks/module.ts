@@ -18,6 +18,7 @@ import { webhooksCommand } from './commands/commands.ts';
 import { startWorker } from './delivery/deliver.ts';
 import { declareDestinations } from './destinations/declare-destinations.ts';
 import { deleteEndpointsOf } from './endpoints/delete-endpoints-of.ts';
+import { eraseEventsOf } from './maintain/erase-events.ts';
 import { hindrancesIn } from './endpoints/owner-standing.ts';
 import { ownersIn } from './endpoints/owners.ts';
 import { deliveryResource } from './resources/deliveries.ts';
@@ -67,7 +68,13 @@ export function webhooks(options: WebhookOptions = {}): Module {
       given.eventTypes.map(({ name }) => name),
     ),
     provides: () => ({
-      events: { publish: publishMany, databases: given.databases },
+      events: {
+        publish: publishMany,
+        databases: given.databases,
+        erase: async (tx, records) => {
+          if (bound.includes(tx.database)) await eraseEventsOf(tx, records);
+        },
+      },
       userChanges: [
         // A deleted user must not go on receiving events of the tenant. Owners that are not users are not handled here.
         async (tx, userId, change) => {

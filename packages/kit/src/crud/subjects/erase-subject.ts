@@ -62,20 +62,19 @@ export async function eraseSubject(app: App, id: string, options: EraseOptions =
   });
 }
 
-/** What belongs to rows and is in no table: files, as their module says, and the audit entries about them. */
+/** What belongs to rows and is not in their table: files, as their module says, and events and audit entries about them. */
 function beforeErase(app: App, subject: Subject, erasure: Erasure): BeforeErase {
   const types = Map.groupBy(declaredScopes(app), ({ model }) => model.name);
   return async (tx, model, rows, erasing) => {
     if (erasing === 'unlink') return;
     for (const module of app.modules) await module.beforeErase?.(tx, model, rows, erasing);
-    if (tx.database !== app.db) return;
-    for (const type of new Set((types.get(model.name) ?? []).map(({ name }) => name)))
-      await app.registry.audit?.erase?.(tx, {
-        target_type: subject.kind,
-        target_id: subject.id,
-        records: { type, ids: rows.map((row) => keyText(model, row)) },
-        by: erasure.requested_by,
-      });
+    const ids = rows.map((row) => keyText(model, row));
+    for (const type of new Set((types.get(model.name) ?? []).map(({ name }) => name))) {
+      await app.registry.events?.erase?.(tx, { type, ids });
+      if (tx.database !== app.db) continue;
+      const { kind: target_type, id: target_id } = subject;
+      await app.registry.audit?.erase?.(tx, { target_type, target_id, records: { type, ids }, by: erasure.requested_by });
+    }
   };
 }
 
