@@ -78,6 +78,17 @@ describeDatabases('kit backfill', (database) => {
       );
       const { stdout: inspected } = await program.run(['inspect', 'people']);
       for (const shown of ['shop/0002_full_name, required by shop/0003_require', 'personal: first']) expect(inspected).toContain(shown);
+      // While the migration waits for it.
+      expect(await program.run(['inspect', 'people', '--sql'])).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/shop\/0002_full_name: (running|stopped), \d\d %, required by shop\/0003_require/) as string,
+        stderr: expect.stringContaining('The SQL is not shown.') as string,
+      });
+      const asJson = await program.run(['inspect', 'people', '--sql', '--json']);
+      expect((JSON.parse(asJson.stdout) as object[])[0]).toMatchObject({
+        sql: null,
+        backfills: [{ id: 'shop/0002_full_name', progress: expect.stringMatching(/\d\d %$/) as string }],
+      });
       const both = await Promise.all([program.spawn(['backfill', 'run']), program.spawn(['backfill', 'run', '0002_full_name'])]);
       expect(both.map(({ code }) => code)).toEqual([0, 0]);
       expect(both[0]?.stdout).toContain('finished shop/0002_full_name');

@@ -59,8 +59,9 @@ describeDatabases('commands that are killed with SIGKILL', (database) => {
       await exited;
     }
     const before = await rotated();
-    const { code, stdout } = await program.run(['data-keys', 'rotate']);
+    const { code, stdout, stderr } = await program.run(['data-keys', 'rotate']);
     expect([code, stdout]).toEqual([0, `patients: ${ROWS - before} rows rotated, 0 failed\n`]);
+    expect(stderr).toContain(`patients: ${ROWS - before} to do\npatients: ${ROWS - before} done\n`);
     expect((await program.run(['data-keys', 'status'])).stdout).toMatch(new RegExp(`patients\\.note +k2 +${ROWS}\\n`));
     const read = await openDatabase(database.url, { dataKeys: { keys: second, searchKeys: search } });
     try {

@@ -1,5 +1,5 @@
 import { appBackfills } from '../../app/data/app-backfills.ts';
-import { migrationModules } from '../../app/data/migration-modules.ts';
+import { describeOutdated, migrationModules, outdatedDatabases } from '../../app/data/migration-modules.ts';
 import { describeData, type TableData } from '../../crud/subjects/describe-data.ts';
 import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
 import type { App } from '../../app/declare/module.ts';
@@ -32,21 +32,27 @@ export const inspectCommand: CoreCommand = (command, context) => {
       const resources = described.filter(({ resource, table: name }) => text === resource || text === name);
       if (sql && resources.length === 0) context.fail(noResource(text, ownFirst(app, described)));
       if (resources.length > 0) {
-        const statements = sql ? await listStatements(await context.app(), text ?? '') : [];
+        if (sql) await app.openDatabases({ createFiles: false });
         const backfills = await backfillsOf(app, resources[0]?.table ?? '', sql);
+        // A back-fill is looked at while a migration waits for it: the rest is shown without the SQL of tables that are not as the code says.
+        const outdated = sql ? (await outdatedDatabases(app)).map(describeOutdated) : [];
+        const statements = sql && outdated.length === 0 ? await listStatements(await context.app(), text ?? '') : [];
         const data = describeData(app).find((each) => each.table === resources[0]?.table);
-        if (context.json)
-          return context.print(
+        if (context.json) {
+          const shown = sql ? { sql: outdated.length === 0 ? statements : null } : {};
+          context.print(
             JSON.stringify(
-              resources.map((each) => ({ ...each, data: data ?? null, backfills, ...(sql ? { sql: statements } : {}) })),
+              resources.map((each) => ({ ...each, data: data ?? null, backfills, ...shown })),
               null,
               2,
             ),
           );
-        for (const each of resources) {
-          const [head = '', ...lines] = tree(resourceTree(each, statements, backfills.map(backfillText), dataTexts(data)));
-          context.print([context.paint('bold', head), ...lines].join('\n'));
-        }
+        } else
+          for (const each of resources) {
+            const [head = '', ...lines] = tree(resourceTree(each, statements, backfills.map(backfillText), dataTexts(data)));
+            context.print([context.paint('bold', head), ...lines].join('\n'));
+          }
+        if (outdated.length > 0) context.fail(`The SQL is not shown.\n${outdated.join('\n')}`);
         return;
       }
       const routes = app.routes.filter((route) => text === undefined || searchable(route).includes(text.toLowerCase()));

@@ -44,17 +44,21 @@ async function run(context: CliContext, names: readonly string[], isDry: boolean
   const failures: string[] = [];
   for (const each of tables) {
     if (stop.signal.aborted) break;
-    let rows = isDry ? await countOverdue(each, app.db) : 0;
+    const due = isDry || !context.json ? await countOverdue(each, app.db) : 0;
+    let rows = isDry ? due : 0;
+    const bar = isDry || due === 0 ? undefined : context.progress(each.model.name, due);
     try {
-      if (!isDry)
-        for (
-          let more = await retainRows(app, each, { now: true });
-          more !== null && more > 0;
-          rows += more, more = stop.signal.aborted ? 0 : await retainRows(app, each, { now: true })
-        );
+      while (!isDry && !stop.signal.aborted) {
+        const more = (await retainRows(app, each, { now: true })) ?? 0;
+        if (more === 0) break;
+        rows += more;
+        bar?.advance(more);
+      }
     } catch (error) {
       // The other tables have theirs.
       failures.push(`${each.model.name}: ${(error as Error).message}`);
+    } finally {
+      bar?.end();
     }
     report.push({ table: each.model.name, rows });
   }

@@ -36,7 +36,7 @@ export function addTenantDataCommands(
     .action(async (name: string, { to }: { to: string }) => {
       const app = await context.app();
       const { id, slug } = await find(app.db, name);
-      const rows = await writeExport(app, { kind: 'tenant', id }, to, program);
+      const rows = await writeExport(app, { kind: 'tenant', id }, { to, program, context });
       show({ file: to, rows }, `${rows} rows of ${slug} are in ${to}.`);
     });
   command

@@ -59,16 +59,32 @@ async function dueRows(
   batch: number,
 ): Promise<StoredRow[]> {
   const parameters: unknown[] = [];
+  const due = dueSql(statements, keys, parameters);
+  const key = statements.key.map(({ name }) => quoteName(name)).join(', ');
+  const placed = after?.map((value, index) => `$${parameters.push(statements.key[index]?.encode(value))}`).join(', ');
+  const text = `select ${statements.list} from ${statements.table} where (${due})${placed === undefined ? '' : ` and (${key}) > (${placed})`} order by ${key} limit $${parameters.push(batch)}`;
+  return db.query<StoredRow>(text, parameters);
+}
+
+function dueSql(statements: ModelStatements, keys: DataKeys, parameters: unknown[]): string {
   const due = statements.encrypted.flatMap(({ name, settings }) => [
     notStarting(quoteName(name), startOf(keys.ids[0] ?? ''), parameters),
     ...(settings.encrypted?.search === undefined
       ? []
       : [notStarting(quoteName(searchColumnName(name)), `${keys.searchIds[0]}.`, parameters)]),
   ]);
-  const key = statements.key.map(({ name }) => quoteName(name)).join(', ');
-  const placed = after?.map((value, index) => `$${parameters.push(statements.key[index]?.encode(value))}`).join(', ');
-  const text = `select ${statements.list} from ${statements.table} where (${due.join(' or ')})${placed === undefined ? '' : ` and (${key}) > (${placed})`} order by ${key} limit $${parameters.push(batch)}`;
-  return db.query<StoredRow>(text, parameters);
+  return due.join(' or ');
+}
+
+/** How many rows a rotation would look at. */
+export async function countDueRows(db: Db, model: Model): Promise<number> {
+  const statements = statementsOf(model);
+  const keys = dataKeysOf(db);
+  if (statements.encrypted.length === 0 || keys === undefined) return 0;
+  const parameters: unknown[] = [];
+  const text = `select count(*) as n from ${statements.table} where ${dueSql(statements, keys, parameters)}`;
+  const [found] = await db.query<{ n: number | bigint }>(text, parameters);
+  return Number(found?.n ?? 0);
 }
 
 function notStarting(sql: string, start: string, parameters: unknown[]): string {

@@ -3,7 +3,7 @@ import { databasesOf } from '../../../app/data/migration-modules.ts';
 import type { Model } from '../../../db/declare/model.ts';
 import type { Database } from '../../../db/engine/db.ts';
 import { dataKeysOf } from '../../../db/rows/reveal.ts';
-import { keyUses, rotateValues } from '../../../db/rows/rotate-values.ts';
+import { countDueRows, keyUses, type RotationProgress, rotateValues } from '../../../db/rows/rotate-values.ts';
 import { keyEntry, newKey } from '../../../db/sealing/key-list.ts';
 import type { CliContext } from '../../load/context.ts';
 import type { CoreCommand } from '../../load/core-command.ts';
@@ -77,7 +77,15 @@ async function rotate(context: CliContext, { batch: given }: { batch: string }):
   const results: { table: string; rotated: number; failed: number }[] = [];
   const failures: string[] = [];
   for (const { database, model } of encryptedTables(await context.app())) {
-    const { rotated, failed } = await rotateValues(database, model, { batch });
+    const due = context.json ? 0 : await countDueRows(database, model);
+    const bar = due === 0 ? undefined : context.progress(model.name, due);
+    let done = 0;
+    const onBatch = (progress: RotationProgress): void => {
+      const now = progress.rotated + progress.failed.length;
+      bar?.advance(now - done);
+      done = now;
+    };
+    const { rotated, failed } = await rotateValues(database, model, { batch, onBatch }).finally(() => bar?.end());
     results.push({ table: model.name, rotated, failed: failed.length });
     for (const { key, reason } of failed.slice(0, 10)) failures.push(`${model.name} ${key.map(String).join(', ')}: ${reason}`);
   }
