@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { User } from '../../src/auth/index.ts';
 import { accounts, accountsOf, createUser, users } from '../../src/contrib/accounts/index.ts';
+import { metrics } from '../../src/contrib/metrics/index.ts';
 import { PersonalDataController, personalData } from '../../src/contrib/personal/index.ts';
 import { buildNextExport, storedExports } from '../../src/contrib/personal/exports.ts';
 import { tenants } from '../../src/contrib/tenants/index.ts';
@@ -9,7 +10,7 @@ import { eraseDue } from '../../src/crud/subjects/erase-due.ts';
 import { releaseLegalHold, setLegalHold } from '../../src/db/subjects/erasure-state.ts';
 import { erasures } from '../../src/db/subjects/models.ts';
 import { StartUpError } from '../../src/app/check/start-up-error.ts';
-import { isAuthenticated } from '../../src/permissions/index.ts';
+import { allowAny, isAuthenticated } from '../../src/permissions/index.ts';
 import { describeDatabases, fakeClock } from '../../src/testing/index.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
 import { unzip } from './unzip.ts';
@@ -40,7 +41,12 @@ describeDatabases('people and their own data', (database) => {
     kit = await testApp({
       database: await database.open({ clock }),
       clock,
-      modules: [accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }), personalData({ graceDays: 30, exportDays: 7 }), shop],
+      modules: [
+        accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
+        personalData({ graceDays: 30, exportDays: 7 }),
+        metrics({ path: '/metrics', permission: allowAny, process: false }),
+        shop,
+      ],
       mount: { '/v1': { '/personal-data': PersonalDataController } },
     });
   });
@@ -131,8 +137,19 @@ describeDatabases('people and their own data', (database) => {
     clock.advance(31 * DAY_MS);
     const erase = () => eraseDue(kit.app, 'person', 1);
     const of = async (user: User) => (await list(db, erasures, { where: { subject_id: user.id } }))[0];
+    const counted = async () => {
+      const { body } = await kit.app.inject('/metrics');
+      return ['failing', 'held'].map((of) => Number(new RegExp(`^kit_erasures_${of}\\{kind="person"\\} (\\d+)$`, 'm').exec(body)?.[1]));
+    };
+    expect(await counted()).toEqual([0, 1]);
     // The first one fails, the second one is held, and there is room for one.
     expect(await erase()).toBe(0);
+    expect(await counted()).toEqual([1, 1]);
+    // One that failed and is held now does not fail: nothing is tried.
+    await db.transaction((tx) => setLegalHold(tx, { kind: 'person', id: gil.id }, { reason: 'case 9', by: null }));
+    expect(await counted()).toEqual([0, 2]);
+    await db.transaction((tx) => releaseLegalHold(tx, { kind: 'person', id: gil.id }));
+    expect(await counted()).toEqual([1, 1]);
     expect(await of(gil)).toMatchObject({ failures: 1, last_error: 'the store of files is away' });
     expect(await erase()).toBe(1);
     expect(await find(db, users, ivy.id)).toBeUndefined();
@@ -142,8 +159,10 @@ describeDatabases('people and their own data', (database) => {
     expect(await erase()).toBe(1);
     expect(await of(gil)).toMatchObject({ state: 'finished', failures: 0, last_error: null });
     expect(await find(db, users, hal.id)).toBeDefined();
+    expect(await counted()).toEqual([0, 1]);
     await db.transaction((tx) => releaseLegalHold(tx, { kind: 'person', id: hal.id }));
     expect(await erase()).toBe(1);
+    expect(await counted()).toEqual([0, 0]);
   });
 
   test('the worker erases a person whose grace is over, and removes rows whose retention is over', async () => {

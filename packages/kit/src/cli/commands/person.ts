@@ -4,6 +4,7 @@ import { writeExport } from '../../crud/subjects/write-export.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import {
   cancelErasure,
+  isHeld,
   legalHoldOf,
   listErasures,
   listLegalHolds,
@@ -76,7 +77,7 @@ async function subjectOf(context: CliContext, app: App, given: string): Promise<
 async function exportPerson(context: CliContext, user: string, to: string): Promise<void> {
   const app = await context.app();
   const subject = await subjectOf(context, app, user);
-  const rows = await writeExport(app, subject, to, PROGRAM);
+  const rows = await writeExport(app, subject, { to, program: PROGRAM, context });
   context.print(context.json ? JSON.stringify({ file: to, rows }) : `${context.paint('green', 'exported')} ${rows} rows to ${to}`);
 }
 
@@ -139,19 +140,26 @@ async function status(context: CliContext): Promise<void> {
   const [erasures, holds] = [await listErasures(db, LISTED), await listLegalHolds(db)];
   if (context.json)
     return context.print(
-      JSON.stringify({ erasures, holds }, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value), 2),
+      JSON.stringify(
+        { erasures: erasures.map((each) => ({ ...each, held: isHeld(each, holds) })), holds },
+        (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value),
+        2,
+      ),
     );
   if (erasures.length + holds.length === 0) return context.print('No erasures and no legal holds.');
-  const rows = erasures.map(({ kind, subject_id: id, state, due_at: due, finished_at: finished, counts, last_error: error }) => [
-    kind,
-    id,
-    state,
-    (finished ?? due).toISOString(),
-    Object.entries(counts)
-      .map(([name, done]) => `${name} ${Object.values(done).reduce((sum, each) => sum + each, 0)}`)
-      .join(', ') || '-',
-    error ?? '-',
-  ]);
+  const rows = erasures.map((each) => {
+    const { kind, subject_id: id, state, due_at: due, finished_at: finished, counts, last_error: error } = each;
+    return [
+      kind,
+      id,
+      isHeld(each, holds) ? `${state}, held` : state,
+      (finished ?? due).toISOString(),
+      Object.entries(counts)
+        .map(([name, done]) => `${name} ${Object.values(done).reduce((sum, each) => sum + each, 0)}`)
+        .join(', ') || '-',
+      error ?? '-',
+    ];
+  });
   if (rows.length > 0) for (const line of table(['KIND', 'ID', 'STATE', 'DUE OR FINISHED', 'ROWS', 'ERROR'], rows)) context.print(line);
   const held = holds.map(({ kind, subject_id: id, reason, held_at: at }) => [kind, id, at.toISOString(), reason]);
   if (held.length > 0) for (const line of table(['HOLD', 'ID', 'SINCE', 'REASON'], held)) context.print(line);

@@ -2,7 +2,7 @@ import type { Row } from '../declare/rows.ts';
 import { CONFLICT_RETRIES } from '../engine/conflict-retries.ts';
 import type { Db } from '../engine/db.ts';
 import { find, findBy, insert, list, remove, update } from '../rows/repository.ts';
-import { erasures, type legalHolds as holdModel, legalHolds } from './models.ts';
+import { erasures, type legalHolds as holdModel, legalHolds, SUBJECT_KINDS } from './models.ts';
 import type { Erasing } from '../declare/personal-column.ts';
 import type { Subject } from './subject.ts';
 
@@ -38,9 +38,7 @@ export async function listErasures(db: Db, limit: number): Promise<Erasure[]> {
 export async function dueErasures(db: Db, kind: Subject['kind'], limit: number): Promise<Erasure[]> {
   const now = db.clock.now();
   const found = await db.query<{ id: string }>(
-    `select e.id from kit_erasures e where e.kind = $1 and e.state <> 'finished' and e.state <> 'cancelled' and e.due_at <= $2` +
-      ` and (e.retry_at is null or e.retry_at <= $2)` +
-      ` and not exists (select 1 from kit_legal_holds h where h.kind = e.kind and h.subject_id = e.subject_id)` +
+    `select e.id from kit_erasures e where e.kind = $1 and ${OPEN_SQL} and e.due_at <= $2 and (e.retry_at is null or e.retry_at <= $2) and not ${OWN_HOLD_SQL}` +
       ` order by e.due_at, e.id limit ${limit}`,
     [kind, now],
   );
@@ -61,6 +59,47 @@ export async function noteFailure(db: Db, id: string, error: unknown): Promise<v
     const last_error = (error instanceof Error ? error.message : String(error)).slice(0, ERROR_LENGTH_MAX);
     await update(tx, erasures, id, { failures, retry_at: new Date(tx.clock.now().getTime() + waitMs), last_error });
   }, CONFLICT_RETRIES);
+}
+
+const KEPT_RETRY_MS = 3_600_000;
+
+/** It did what a legal hold of another person or tenant leaves, which is no failure. It is tried again when a hold ends, and now and then. */
+export async function noteKept(tx: Db, id: string, tables: readonly string[]): Promise<void> {
+  const last_error = `A legal hold of another person or tenant keeps rows of ${tables.join(', ')}.`.slice(0, ERROR_LENGTH_MAX);
+  await update(tx, erasures, id, { failures: 0, retry_at: new Date(tx.clock.now().getTime() + KEPT_RETRY_MS), last_error });
+}
+
+const OPEN_SQL = `e.state <> 'finished' and e.state <> 'cancelled'`;
+/** As `noteKept` leaves it. */
+const KEPT_SQL = 'e.failures = 0 and e.last_error is not null';
+const OWN_HOLD_SQL = 'exists (select 1 from kit_legal_holds h where h.kind = e.kind and h.subject_id = e.subject_id)';
+
+export interface ErasureTotals {
+  readonly kind: Subject['kind'];
+  /** The last attempt failed, and the next one may as well. */
+  readonly failing: number;
+  /** Their time has come, and a legal hold stops them, or keeps some of their rows. */
+  readonly held: number;
+}
+
+/** How many erasures do not end, by kind. */
+export async function countErasures(db: Db): Promise<readonly ErasureTotals[]> {
+  const found = await db.query<{ kind: string; failing: number | bigint; held: number | bigint }>(
+    `select kind, sum(case when is_held = 0 and failures > 0 then 1 else 0 end) as failing, sum(case when is_held = 1 and due_at <= $1 then 1 else 0 end) as held` +
+      ` from (select e.kind, e.failures, e.due_at, case when ${OWN_HOLD_SQL} or (${KEPT_SQL}) then 1 else 0 end as is_held` +
+      ` from kit_erasures e where ${OPEN_SQL}) open group by kind`,
+    [db.clock.now()],
+  );
+  return SUBJECT_KINDS.map((kind) => {
+    const { failing, held } = found.find((each) => each.kind === kind) ?? { failing: 0, held: 0 };
+    return { kind, failing: Number(failing), held: Number(held) };
+  });
+}
+
+/** Whether a legal hold stops an erasure, or keeps some of the rows. */
+export function isHeld({ kind, subject_id: id, state, failures, last_error: error }: Erasure, holds: readonly LegalHold[]): boolean {
+  if (state === 'finished' || state === 'cancelled') return false;
+  return (failures === 0 && error !== null) || holds.some((hold) => hold.kind === kind && hold.subject_id === id);
 }
 
 /** A batch was done. */
@@ -138,7 +177,12 @@ export async function setLegalHold(
   await insert(tx, legalHolds, { kind, subject_id: id, held_at: tx.clock.now(), ...values });
 }
 
-/** False where there is none. */
+/** False where there is none. Erasures that it may have kept from their end go on at once. */
 export async function releaseLegalHold(tx: Db, { kind, id }: Subject): Promise<boolean> {
-  return remove(tx, legalHolds, { kind, subject_id: id });
+  const isReleased = await remove(tx, legalHolds, { kind, subject_id: id });
+  if (isReleased)
+    await tx.query(
+      `update kit_erasures set retry_at = null where id in (select e.id from kit_erasures e where ${OPEN_SQL} and ${KEPT_SQL})`,
+    );
+  return isReleased;
 }

@@ -10,7 +10,17 @@ import { failedErasures } from '../migrations/core/migrations/0006_failed_erasur
 import { migrate } from '../migrations/migrate.ts';
 import { insert, list } from '../rows/repository.ts';
 import { tableStatements } from '../sql/ddl.ts';
-import { findErasure, releaseLegalHold, requestErasure, setLegalHold } from './erasure-state.ts';
+import {
+  countErasures,
+  dueErasures,
+  type Erasure,
+  findErasure,
+  isHeld,
+  noteFailure,
+  releaseLegalHold,
+  requestErasure,
+  setLegalHold,
+} from './erasure-state.ts';
 import { whoseIn } from './held-rows.ts';
 import { retainBatch } from './retention.ts';
 import { runErasure } from './run-erasure.ts';
@@ -119,10 +129,21 @@ describeDatabases('rows that rows under a legal hold refer to', (database) => {
     expect(await list(db, folders, { where: { id: 3 } })).toMatchObject([{ edited_by: 'bob' }]);
     expect(await findErasure(db, id)).toMatchObject({
       state: 'running',
-      failures: 1,
+      failures: 0,
       last_error: 'A legal hold of another person or tenant keeps rows of folders, posts, threads.',
     });
+    // It is held, which is no failure, and waits until a hold ends.
+    const totals = async () => (await countErasures(db)).find(({ kind }) => kind === 'person');
+    expect(await totals()).toEqual({ kind: 'person', failing: 0, held: 1 });
+    expect(isHeld((await findErasure(db, id)) as Erasure, [])).toBe(true);
+    const due = async () => (await dueErasures(db, 'person', 10)).map((each) => each.id);
+    expect(await due()).toEqual([]);
+    await noteFailure(db, id, new Error('the store of files is away'));
+    expect(await totals()).toEqual({ kind: 'person', failing: 1, held: 0 });
+    expect(await run(db, id)).toBe('kept');
+    expect(await totals()).toEqual({ kind: 'person', failing: 0, held: 1 });
     await release(db, acme);
+    expect(await due()).toEqual([id]);
     expect(await run(db, id)).toBe('kept');
     expect(await state()).toEqual([[1, 3], [1], [1, 2, 3], 3]);
     await release(db, ada);
@@ -130,6 +151,7 @@ describeDatabases('rows that rows under a legal hold refer to', (database) => {
     // Folders of others lose the one above them.
     expect(await state()).toEqual([[], [], [3], 2]);
     expect(await findErasure(db, id)).toMatchObject({ failures: 0, last_error: null });
+    expect(await totals()).toEqual({ kind: 'person', failing: 0, held: 0 });
   });
 
   test('a person who is held keeps their rows in a tenant that is erased, and a tenant its rows of a person', async () => {

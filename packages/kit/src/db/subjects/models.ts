@@ -34,7 +34,7 @@ export const erasures = model(
     pass_rows: t.bigint(),
     /** By table: rows that were deleted, anonymised and unlinked. */
     counts: t.json<ErasureCounts>(),
-    /** Attempts that failed since one that did something, when the next one is made, and why the last one failed. */
+    /** Attempts that failed since one that did something, when the next one is made, and why the last one failed. Without a failure: what a legal hold keeps. */
     failures: t.int().dbDefault(0),
     retry_at: t.timestamp().nullable(),
     last_error: t.text(500).nullable(),

@@ -5,12 +5,12 @@ import { find, update } from '../rows/repository.ts';
 import { statementsOf } from '../sql/model-statements.ts';
 import { awaitWriters } from './await-writers.ts';
 import { type ErasureListeners, eraseRows, jsonKey, lockRows } from './erase-rows.ts';
-import { counted, type Erasure, legalHoldOf, listLegalHolds, NO_FAILURE, noteFailure, type StepDone } from './erasure-state.ts';
+import { counted, type Erasure, legalHoldOf, listLegalHolds, NO_FAILURE, noteKept, type StepDone } from './erasure-state.ts';
 import { exceptHeldSql, heldSql, type HeldTables } from './held-rows.ts';
 import { erasures } from './models.ts';
 import type { Subject, SubjectPath, SubjectTable } from './subject.ts';
 import type { SubjectPlan } from './subject-plan.ts';
-import { pathSql } from './subject-where.ts';
+import { bindOnce, pathSql } from './subject-where.ts';
 
 /** A database and the tables in it. */
 export interface PlannedDatabase {
@@ -72,7 +72,7 @@ export async function runErasure(id: string, run: ErasureRun): Promise<ErasureOu
     const startedAt = performance.now();
     const outcome = await database.transaction((tx) => nextBatch(tx, id, passing, run), CONFLICT_RETRIES);
     if (outcome === 'passed') {
-      if (await database.transaction((tx) => noteKept(tx, id, steps), CONFLICT_RETRIES)) return 'kept';
+      if (await database.transaction((tx) => keepsRows(tx, id, steps), CONFLICT_RETRIES)) return 'kept';
       await run.beforeFinish?.();
       const ended = await database.transaction((tx) => finish(tx, id, steps, run), CONFLICT_RETRIES);
       await emptyFreePages(run.planned);
@@ -170,7 +170,7 @@ async function eraseBatch(
   const erase = async (own: Db): Promise<StepDone> => {
     await overwriteDeleted(own);
     const where = (values: unknown[]) => {
-      const theirs = pathSql(model, step.path, erasure.subject_id, 'r', values);
+      const theirs = pathSql(model, step.path, [erasure.subject_id], 'r', bindOnce(values));
       return theirs === undefined ? undefined : theirs + exceptHeldSql(holds, step.tables, model, 'r', values);
     };
     const rows = await lockRows(own, { model, where, after, limit: batch });
@@ -188,22 +188,21 @@ async function holdsOfOthers(tx: Db, { kind, subject_id: id }: Erasure): Promise
   return holds.map((hold) => ({ kind: hold.kind, id: hold.subject_id })).filter((hold) => hold.kind !== kind || hold.id !== id);
 }
 
-/** Whether rows stay because they are also those of somebody who is held. The erasure is tried again later, as after an error. */
-async function noteKept(tx: Db, id: string, steps: readonly Step[]): Promise<boolean> {
+/** Whether rows stay because they are also those of somebody who is held. */
+async function keepsRows(tx: Db, id: string, steps: readonly Step[]): Promise<boolean> {
   const erasure = await lockErasure(tx, id);
   if (typeof erasure === 'string') return false;
   const holds = await holdsOfOthers(tx, erasure);
   const kept = new Set<string>();
   for (const { database, tables, table, path } of steps) {
     const values: unknown[] = [];
-    const theirs = pathSql(table.model, path, erasure.subject_id, 'r', values);
+    const theirs = pathSql(table.model, path, [erasure.subject_id], 'r', bindOnce(values));
     const held = theirs === undefined ? undefined : heldSql(holds, tables, table.model, 'r', values);
     if (held === undefined) continue;
     const text = `select 1 as found from ${statementsOf(table.model).table} r where ${theirs} and ${held} limit 1`;
     if ((await (database === tx.database ? tx : database).query(text, values)).length > 0) kept.add(table.model.name);
   }
-  if (kept.size > 0)
-    await noteFailure(tx, id, new Error(`A legal hold of another person or tenant keeps rows of ${[...kept].toSorted().join(', ')}.`));
+  if (kept.size > 0) await noteKept(tx, id, [...kept].toSorted());
   return kept.size > 0;
 }
 

@@ -7,7 +7,7 @@ import { type ModelColumn, statementsOf } from '../sql/model-statements.ts';
 import { type ErasedRow, jsonKey } from './erase-rows.ts';
 import type { SubjectTable } from './subject.ts';
 import type { SubjectPlan } from './subject-plan.ts';
-import { rowsSql } from './subject-where.ts';
+import { bindOnce, rowsSql } from './subject-where.ts';
 
 const BATCH = 500;
 
@@ -32,7 +32,7 @@ async function* rowsOfTable(db: Db, table: SubjectTable, id: string): AsyncGener
   const columns = statements.columns.map(({ name }) => `r.${q(name)}`).join(', ');
   for (let after: readonly unknown[] | null = null; ;) {
     const values: unknown[] = [];
-    const condition = rowsSql(table, id, 'r', values);
+    const condition = rowsSql(table, [id], 'r', bindOnce(values));
     if (condition === undefined) return;
     const next: string = after === null ? '' : ` and ${keyset.append(db.dialect, { position: after, backwards: false }, values)}`;
     const rows: ErasedRow[] = await db.query(
