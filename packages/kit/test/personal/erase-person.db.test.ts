@@ -22,7 +22,7 @@ import { exportSubject } from '../../src/crud/subjects/export-subject.ts';
 import { personalWarnings } from '../../src/crud/subjects/personal-warnings.ts';
 import { subjectPlans } from '../../src/crud/subjects/subject-plans.ts';
 import { createTable, insert, list, migration, model, t } from '../../src/db/index.ts';
-import { findErasure, requestErasure } from '../../src/db/subjects/erasure-state.ts';
+import { findErasure, requestErasure, setLegalHold } from '../../src/db/subjects/erasure-state.ts';
 import { isAuthenticated } from '../../src/permissions/index.ts';
 import { describeDatabases, fakeClock } from '../../src/testing/index.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
@@ -97,7 +97,7 @@ describeDatabases("a person's data", (database) => {
   });
 
   const management = () => accountsOf(kit.app.db).management('test');
-  async function person(name: string): Promise<User & { readonly key: string }> {
+  async function person(name: string, number = name === 'ada' ? 0 : 1): Promise<User & { readonly key: string }> {
     const { db } = kit.app;
     const user = await createUser(db, { username: name, email: `${name}@marker.example`, password: 'correct horse battery' }, management());
     await logIn(db, { login: name, password: 'correct horse battery', previousToken: null }, accountsOf(db).settings, clock);
@@ -118,7 +118,7 @@ describeDatabases("a person's data", (database) => {
     expect(changed.statusCode).toBe(200);
     await db.transaction((tx) => startJob(tx, mail, { to: `${name}@marker.example` }, { owner: user.id }));
     const now = clock.now();
-    const id = `0192aaaa-0000-7000-8000-${name === 'ada' ? '0'.repeat(12) : '1'.repeat(12)}`;
+    const id = `0192aaaa-0000-7000-8000-${String(number).repeat(12)}`;
     await db.transaction((tx) =>
       insertUpload(tx, {
         id,
@@ -271,5 +271,19 @@ describeDatabases("a person's data", (database) => {
     expect(await list(db, bills, { where: { owner_id: 'erased' } })).toMatchObject([{ address: null, total: 7 }]);
     expect((await db.query<{ key: string }>('select key from upload_removals')).map(({ key }) => key)).toContain('final/ada');
     expect((await findErasure(db, id))?.counts).toMatchObject({ users: { delete: 1 }, papers: { delete: 1 }, bills: { anonymise: 1 } });
+  });
+
+  test('an event about erased rows stays where it was for somebody who is held', async () => {
+    const [cyd, dan] = [await person('cyd', 2), await person('dan', 3)];
+    const { db } = kit.app;
+    const [bill] = await list(db, bills, { where: { owner_id: cyd.id } });
+    const orderingKey = `bill:${bill?.id}`;
+    await db.transaction((tx) => publish(tx, 'bill.seen', { who: 'cyd' }, { owner: dan.id, orderingKey }));
+    await db.transaction((tx) => setLegalHold(tx, { kind: 'person', id: dan.id }, { reason: 'case 7', by: null }));
+    const { id } = await db.transaction((tx) => requestErasure(tx, { kind: 'person', id: cyd.id }, { dueAt: clock.now(), by: 'test' }));
+    expect(await eraseSubject(kit.app, id)).toBe('finished');
+    expect(await db.query('select type, owner_id from webhook_events where ordering_key = $1', [orderingKey])).toEqual([
+      { type: 'bill.seen', owner_id: dan.id },
+    ]);
   });
 });
