@@ -97,7 +97,11 @@ export default createApp({
     await mkdir(join(folder, 'taken'));
     expect(await refused('tenant', 'export', 'north', '--to', join(folder, 'taken'))).toContain('taken cannot be written: it is a folder.');
     expect((await readdir(folder)).filter((name) => /zip|part/.test(name))).toEqual([]);
-    expect(await kit('tenant', 'export', 'north', '--to', file)).toMatch(/^\d+ rows of north are in /);
+    expect(await run('tenant', 'export', 'north', '--to', file)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+ rows of north are in /) as string,
+      stderr: expect.stringMatching(/^Tables: (\d+) to do\nTables: \1 done\n$/) as string,
+    });
     const files = unzip(await readFile(file));
     const { tables } = JSON.parse(files.get('manifest.json') ?? '') as { tables: { table: string; rows: number }[] };
     expect(tables.find(({ table }) => table === 'tenant_members')?.rows).toBeGreaterThan(0);
