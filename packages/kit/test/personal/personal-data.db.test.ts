@@ -7,7 +7,8 @@ import { buildNextExport, storedExports } from '../../src/contrib/personal/expor
 import { tenants } from '../../src/contrib/tenants/index.ts';
 import { createTable, find, insert, list, migration, model, t } from '../../src/db/index.ts';
 import { eraseDue } from '../../src/crud/subjects/erase-due.ts';
-import { releaseLegalHold, setLegalHold } from '../../src/db/subjects/erasure-state.ts';
+import type { ExportAttempt } from '../../src/crud/subjects/stored-exports.ts';
+import { releaseLegalHold, requestErasure, setLegalHold } from '../../src/db/subjects/erasure-state.ts';
 import { erasures } from '../../src/db/subjects/models.ts';
 import { StartUpError } from '../../src/app/check/start-up-error.ts';
 import { allowAny, isAuthenticated } from '../../src/permissions/index.ts';
@@ -163,6 +164,25 @@ describeDatabases('people and their own data', (database) => {
     await db.transaction((tx) => releaseLegalHold(tx, { kind: 'person', id: hal.id }));
     expect(await erase()).toBe(1);
     expect(await counted()).toEqual([0, 0]);
+  });
+
+  test('an archive that was written before goes with its person, and one that is under way ends without a trace', async () => {
+    const { db } = kit.app;
+    const [jan, kim] = [await person('jan'), await person('kim')];
+    await call(jan, 'POST', 'export');
+    expect(await buildNextExport(kit.app, 7, running.signal)).toBe(true);
+    await call(kim, 'POST', 'export');
+    const claimed = await storedExports.claimNext(db);
+    const erase = async (user: User) => {
+      await db.transaction((tx) => requestErasure(tx, { kind: 'person', id: user.id }, { dueAt: clock.now(), by: 'test' }));
+      expect(await eraseDue(kit.app, 'person', 1)).toBe(1);
+    };
+    expect((await db.query('select number from personal_export_parts where user_id = $1', [jan.id])).length).toBeGreaterThan(0);
+    await erase(jan);
+    await erase(kim);
+    await storedExports.write(kit.app, claimed as ExportAttempt, { days: 7, signal: running.signal });
+    for (const table of ['personal_exports', 'personal_export_parts'])
+      expect(await db.query(`select user_id from ${table} where user_id in ($1, $2)`, [jan.id, kim.id])).toEqual([]);
   });
 
   test('the worker erases a person whose grace is over, and removes rows whose retention is over', async () => {
