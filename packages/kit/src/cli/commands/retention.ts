@@ -48,9 +48,8 @@ async function run(context: CliContext, names: readonly string[], isDry: boolean
     let rows = isDry ? due : 0;
     const bar = isDry || due === 0 ? undefined : context.progress(each.model.name, due);
     try {
-      while (!isDry && !stop.signal.aborted) {
-        const more = (await retainRows(app, each, { now: true })) ?? 0;
-        if (more === 0) break;
+      for (let more = isDry ? 0 : 1; more > 0 && !stop.signal.aborted;) {
+        more = (await retainRows(app, each, { now: true })) ?? 0;
         rows += more;
         bar?.advance(more);
       }
