@@ -14,14 +14,16 @@ export interface HeldTables {
   whose(model: Model): Whose;
 }
 
-/** A column that others refer to. Its values are in the column of its type. */
-interface Target {
+/** A column by which rows are found. Its values are in the column of its type. */
+interface Node {
   readonly model: Model;
   readonly key: string;
   readonly type: string;
+  /** Rows of somebody who is held; else rows that others refer to. */
+  readonly isOwn: boolean;
 }
 
-/** From a row that is found by one of its keys to the one that it refers to. */
+/** From a row that is found by a node to the one that it refers to. */
 interface Step {
   readonly from: number;
   readonly reference: Reference;
@@ -48,66 +50,87 @@ export function heldCondition(
   const asked: Asked = { holds, tables, bind: bindOnce(values) };
   const references = referencesUpTo(model, tables.models);
   const targets = targetsOf(references);
-  const types = [...new Set(targets.map(({ type }) => type))];
-  const seeds = references.flatMap((reference) => {
-    const own = ownRows(asked, reference.child, 'h');
-    return own === undefined ? [] : { reference, own };
-  });
-  const steps = stepsOf(references, targets);
   const keys = targets.flatMap((target, node) => (target.model === model ? { ...target, node } : []));
-  const above = keys.flatMap(({ key, node, type }) => {
-    if (steps.length === 0) {
-      const direct = seeds.flatMap((seed) => (targetOf(targets, seed.reference) === node ? seedSql(seed, column(seed.reference)) : []));
-      return direct.length === 0 ? [] : `${alias}.${q(key)} in (${direct.join(' union all ')})`;
-    }
-    if (seeds.length === 0) return [];
-    const value = `v${types.indexOf(type)}`;
-    const found = followed({ targets, types, steps, seeds });
-    return `${alias}.${q(key)} in (with recursive ${found} select ${value} from _held where node = ${node} and ${value} is not null)`;
+  const own = ownRows(asked, model, alias);
+  if (stepsOf(references, targets).length === 0) {
+    const seeds = references.flatMap((reference) => seedOf(asked, reference));
+    const direct = keys.flatMap(({ key, node }) => {
+      const found = seeds.flatMap((seed) => (targetOf(targets, seed.reference) === node ? seedSql(seed, column(seed.reference)) : []));
+      return found.length === 0 ? [] : `${alias}.${q(key)} in (${found.join(' union all ')})`;
+    });
+    return anyOf([own, ...direct]);
+  }
+  const followed = followedSql(asked, references, targets);
+  if (followed === undefined) return own;
+  const above = keys.map(({ key, node, type }) => {
+    const value = followed.valueOf(type);
+    return `${alias}.${q(key)} in (with recursive ${followed.text} select ${value} from _held where node = ${node} and ${value} is not null)`;
   });
-  return anyOf([ownRows(asked, model, alias), ...above]);
+  return anyOf([own, ...above]);
 }
 
 interface Followed {
-  readonly targets: readonly Target[];
-  readonly types: readonly string[];
-  readonly steps: readonly Step[];
-  readonly seeds: readonly Seed[];
+  readonly text: string;
+  valueOf(type: string): string;
 }
 
-/** Rows of `_held`: a target, and a value that it has in a held row. */
-function followed({ targets, types, steps, seeds }: Followed): string {
-  const typeAt = (node: number): string | undefined => targets[node]?.type;
+/** Rows of `_held`: a node, and the value by which a held row is found. Undefined where nobody can have any. */
+function followedSql(asked: Asked, references: readonly Reference[], targets: readonly Node[]): Followed | undefined {
+  const nodes = [...targets];
+  const seeds: { readonly node: number; readonly type: string; sql(columns: string): string; readonly value: string }[] = [];
+  // A table whose rows have one key is asked once whose they are, and not for each of its references.
+  for (const model of new Set(references.map(({ child }) => child))) {
+    const [key = '', ...more] = model.primaryKey;
+    if (more.length > 0) {
+      for (const reference of references.filter(({ child }) => child === model))
+        for (const seed of seedOf(asked, reference)) {
+          const node = targetOf(targets, reference);
+          seeds.push({ node, type: (targets[node] as Node).type, sql: (columns) => seedSql(seed, columns), value: column(reference) });
+        }
+      continue;
+    }
+    const own = ownRows(asked, model, 'h');
+    if (own === undefined) continue;
+    const node = nodes.push({ model, key, type: typeOf(model, key), isOwn: true }) - 1;
+    const sql = (columns: string): string => `select ${columns} from ${q(model.name)} h where ${own}`;
+    seeds.push({ node, type: typeOf(model, key), sql, value: comparable(model, key, `h.${q(key)}`) });
+  }
+  if (seeds.length === 0) return undefined;
+  const types = [...new Set(nodes.map(({ type }) => type))];
+  const valueOf = (type: string): string => `v${types.indexOf(type)}`;
+  const steps = stepsOf(references, nodes);
   // No row: the types of the columns.
   const empty = types.map((type) => {
-    const { model, key } = targets.find((target) => target.type === type) as Target;
+    const { model, key } = nodes.find((node) => node.type === type) as Node;
     return `(select ${comparable(model, key, q(key))} from ${q(model.name)} where 1 = 0)`;
   });
-  const first = seeds.map((seed) => {
-    const node = targetOf(targets, seed.reference);
-    return seedSql(seed, [node, ...types.map((type) => (type === typeAt(node) ? column(seed.reference) : 'null'))].join(', '));
-  });
+  const first = seeds.map(({ node, type, sql, value }) => sql([node, ...types.map((each) => (each === type ? value : 'null'))].join(', ')));
   const next = types.map((type) => {
     const ways = steps.flatMap(({ from, reference, to }, step) => {
-      if (typeAt(to) !== type) return [];
-      const known = targets[from] as Target;
+      if (nodes[to]?.type !== type) return [];
+      const known = nodes[from] as Node;
       // At most one row: what others refer to is unique.
-      return `when ${step} then (select ${column(reference)} from ${q(known.model.name)} h where h.${q(known.key)} = u.v${types.indexOf(known.type)})`;
+      return `when ${step} then (select ${column(reference)} from ${q(known.model.name)} h where h.${q(known.key)} = u.${valueOf(known.type)})`;
     });
     return ways.length === 0 ? 'null' : `case s.column2 ${ways.join(' ')} end`;
   });
-  // From which target, which step, to which target.
+  // From which node, which step, to which node.
   const ways = steps.map(({ from, to }, step) => `(${from}, ${step}, ${to})`).join(', ');
-  return (
-    `_held(node, ${types.map((_, index) => `v${index}`).join(', ')}) as (select -1, ${empty.join(', ')} union all ${first.join(' union all ')}` +
-    ` union select s.column3, ${next.join(', ')} from _held u join (values ${ways}) s on s.column1 = u.node)`
-  );
+  const text =
+    `_held(node, ${types.map(valueOf).join(', ')}) as (select -1, ${empty.join(', ')} union all ${first.join(' union all ')}` +
+    ` union select s.column3, ${next.join(', ')} from _held u join (values ${ways}) s on s.column1 = u.node)`;
+  return { text, valueOf };
 }
 
 interface Seed {
   readonly reference: Reference;
   /** A condition for rows of somebody who is held. */
   readonly own: string;
+}
+
+function seedOf(asked: Asked, reference: Reference): Seed[] {
+  const own = ownRows(asked, reference.child, 'h');
+  return own === undefined ? [] : [{ reference, own }];
 }
 
 function seedSql({ reference, own }: Seed, columns: string): string {
@@ -128,24 +151,24 @@ function typeOf(model: Model, name: string): string {
   return kind === 'text' || kind === 'enum' ? 'text' : `${kind} ${precision} ${scale}`;
 }
 
-function targetsOf(references: readonly Reference[]): Target[] {
-  const found: Target[] = [];
+function targetsOf(references: readonly Reference[]): Node[] {
+  const found: Node[] = [];
   for (const reference of references) {
     const { parent: model, key } = reference;
-    if (targetOf(found, reference) < 0) found.push({ model, key, type: typeOf(model, key) });
+    if (targetOf(found, reference) < 0) found.push({ model, key, type: typeOf(model, key), isOwn: false });
   }
   return found;
 }
 
-function targetOf(targets: readonly Target[], { parent, key }: Reference): number {
-  return targets.findIndex((target) => target.model === parent && target.key === key);
+function targetOf(nodes: readonly Node[], { parent, key }: Reference): number {
+  return nodes.findIndex((node) => !node.isOwn && node.model === parent && node.key === key);
 }
 
-/** A row whose column becomes NULL is not taken along: what is above it may go. */
-function stepsOf(references: readonly Reference[], targets: readonly Target[]): Step[] {
-  return targets.flatMap(({ model }, from) =>
+/** A row whose column becomes NULL is not taken along: only rows of somebody who is held must not be changed, either. */
+function stepsOf(references: readonly Reference[], nodes: readonly Node[]): Step[] {
+  return nodes.flatMap(({ model, isOwn }, from) =>
     references.flatMap((reference) =>
-      reference.child === model && !reference.isNulled ? { from, reference, to: targetOf(targets, reference) } : [],
+      reference.child === model && (isOwn || !reference.isNulled) ? { from, reference, to: targetOf(nodes, reference) } : [],
     ),
   );
 }
