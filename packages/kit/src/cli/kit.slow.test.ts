@@ -523,7 +523,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     const early = await run(['user', 'list'], { cwd: place });
     expect(early.code).toBe(1);
     expect(early.stderr).toMatch(
-      /The database (?:sqlite|postgres(?:ql)?):\S+ is not up to date: 8 migrations are pending \(\S+, \S+, \S+ and 5 more\)\. Run: npx kit migrate/,
+      /The database (?:sqlite|postgres(?:ql)?):\S+ is not up to date: 9 migrations are pending \(\S+, \S+, \S+ and 6 more\)\. Run: npx kit migrate/,
     );
     expect(early.stderr).not.toContain('postgres:postgres@');
     expect((await run(['doctor'], { cwd: place })).code).toBe(1);
