@@ -73,14 +73,17 @@ async function scanPostgres(url: string, known: KnownSecrets): Promise<Leak[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
+    // The catalog itself: its views of the standard take twenty times as long, and every database of every test is searched.
     const columns = await client.query<{ table: string; name: string; type: string }>(
-      `select c.table_name as table, c.column_name as name, c.data_type as type from information_schema.columns c
-       join information_schema.tables t using (table_schema, table_name)
-       where c.table_schema = 'public' and t.table_type = 'BASE TABLE'
-         and c.data_type not in ('uuid', 'integer', 'bigint', 'boolean', 'timestamp with time zone', 'date', 'numeric')`,
+      `select c.relname as table, a.attname as name, t.typname as type
+       from pg_class c join pg_attribute a on a.attrelid = c.oid join pg_type t on t.oid = a.atttypid
+       where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and a.attnum > 0 and not a.attisdropped
+         and t.typname not in ('uuid', 'int4', 'int8', 'bool', 'timestamptz', 'date', 'numeric')`,
     );
+    const tables = Map.groupBy(columns.rows, (column) => column.table);
     const leaks: Leak[] = [];
-    for (const [table, ofTable] of Map.groupBy(columns.rows, (column) => column.table)) {
+    for (const table of await filledOf(client, [...tables.keys()])) {
+      const ofTable = tables.get(table) ?? [];
       const texts = ofTable.map(({ name, type }) => ({
         name,
         text: type === 'bytea' ? `encode(${quoted(name)}, 'escape')` : `${quoted(name)}::text`,
@@ -95,6 +98,13 @@ async function scanPostgres(url: string, known: KnownSecrets): Promise<Leak[]> {
   } finally {
     await client.end();
   }
+}
+
+/** Those of the tables that have a row: most have none, and they are asked all at once. */
+async function filledOf(client: Client, tables: readonly string[]): Promise<string[]> {
+  if (tables.length === 0) return [];
+  const each = tables.map((table) => `select ${client.escapeLiteral(table)} as name where exists (select from ${quoted(table)})`);
+  return (await client.query<{ name: string }>(each.join(' union all '))).rows.map(({ name }) => name);
 }
 
 async function mayHoldSecrets(client: Client, table: string, line: string, known: KnownSecrets): Promise<boolean> {

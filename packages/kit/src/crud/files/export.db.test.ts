@@ -122,8 +122,8 @@ describeDatabases('export', (database) => {
       row('cid', 'cids'),
     ]);
     const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 8000) `;
-    // 60 MB: more than the buffers of a connection take, which are up to 36 MB on some machines.
-    const text = database.dialect === 'postgres' ? `repeat('x', 8000)` : `printf('%.*c', 8000, 'x')`;
+    // 60 MB: more than the buffers of a connection take, which are up to 36 MB on some machines. No letters: they are searched for secrets.
+    const text = database.dialect === 'postgres' ? `repeat('~', 8000)` : `printf('%.*c', 8000, '~')`;
     await database.db.execute(
       `insert into lines (id, text, secret, hint, data) ${numbers} select i, ${text}, 's' || i, 'h' || i, '{}' from n`,
     );
@@ -171,8 +171,8 @@ describeDatabases('export', (database) => {
   test("33: a hidden column is absent from an export, or empty under hidden: 'null'", async () => {
     const text = async (person: Person, format: string) => (await file(person, `lines/export?format=${format}&id__lt=2`)).body;
     expect((await text('ann', 'csv')).split('\r\n')[0]).toBe('id,text,hint,data,twice');
-    expect((await text('ann', 'csv')).split('\r\n')[1]).toMatch(/^1,x+,,\{\},2$/);
-    expect(JSON.parse(await text('ann', 'jsonl'))).toEqual({ id: 1, text: 'x'.repeat(8000), hint: null, data: {}, twice: 2 });
+    expect((await text('ann', 'csv')).split('\r\n')[1]).toMatch(/^1,~+,,\{\},2$/);
+    expect(JSON.parse(await text('ann', 'jsonl'))).toEqual({ id: 1, text: '~'.repeat(8000), hint: null, data: {}, twice: 2 });
     expect((await text('sue', 'csv')).split('\r\n')[0]).toBe('id,text,secret,hint,data,twice');
     expect(JSON.parse(await text('sue', 'jsonl'))).toMatchObject({ secret: 's1', hint: 'h1' });
   });
@@ -200,9 +200,9 @@ describeDatabases('export', (database) => {
   });
 
   test('76: an error in the middle cuts a CSV file and is the last line of JSON Lines', async () => {
-    const csv = await read(await opened('ann', 'lines/export'));
+    const csv = await read(await opened('ann', 'lines/export?id__gte=5000'));
     expect([csv.isWhole, csv.text.length > 1000]).toEqual([false, true]);
-    const jsonl = await read(await opened('ann', 'lines/export?format=jsonl'));
+    const jsonl = await read(await opened('ann', 'lines/export?format=jsonl&id__gte=5000'));
     const last = JSON.parse(jsonl.text.trimEnd().split('\n').at(-1) as string) as { error: { code: string } };
     expect([jsonl.isWhole, last.error.code]).toEqual([true, 'internal_error']);
     expect(jsonl.text).not.toContain('burns');
