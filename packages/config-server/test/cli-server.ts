@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { runProgram } from './program-runs.ts';
 
 export interface CliServer {
   readonly url: string;
@@ -25,11 +26,13 @@ export interface CliOptions {
 
 const bin = join(import.meta.dirname, '..', 'bin', 'config-server.js');
 
-/** Runs the real command until it ends, and hands back what it printed. */
-export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<{ code: number | null; printed: string }> {
-  const child = launch(args, options);
-  const code = await child.exited;
-  return { code, printed: child.printed() };
+/** Runs a command that ends by itself, and hands back what it printed. */
+export async function runCli(
+  args: readonly string[],
+  { env = {} }: Pick<CliOptions, 'env'> = {},
+): Promise<{ code: number; printed: string }> {
+  const { status, printed } = await runProgram('cli/main.ts', args, { environment: env });
+  return { code: status, printed };
 }
 
 /** Starts the real command on a server.toml and waits until it says where it listens. Killed when the test ends. */

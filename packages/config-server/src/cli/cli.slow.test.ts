@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { ask, eventually, FILES, SERVER_TOML, TOKEN, writeFiles } from '../../test/running-server.ts';
 import { createCertificate } from '../../test/certificates.ts';
+import { runProgram } from '../../test/program-runs.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 
 /** All that a program gets from this process; compiled code is kept between the starts. */
@@ -49,17 +50,26 @@ test('help, version and wrong usage', async () => {
   const version = run(['--version']);
   expect(await version.exit).toBe(0);
   expect(version.output.out).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
-  const explained = run(['--explain', 'decrypt']);
-  expect(await explained.exit).toBe(0);
-  expect(explained.output.out).toContain('What to do: ');
-  const unknown = run(['--explain', 'decript']);
-  expect([await unknown.exit, unknown.output.out]).toEqual([1, '']);
-  expect(unknown.output.err).toContain('decrypt');
-  const wrong = [[], [''], ['a', 'b'], ['--what'], ['--explain'], ['--check'], ['--check', ''], ['--check', 'a', 'b'], ['--help', 'x']].map(
-    (parameters) => run(parameters),
-  );
-  expect(await Promise.all(wrong.map((program) => program.exit))).toEqual(wrong.map(() => 2));
-  for (const { output } of wrong) expect(output.err).toContain('usage:');
+  const explained = await runProgram('cli/main.ts', ['--explain', 'decrypt']);
+  expect(explained.status).toBe(0);
+  expect(explained.stdout).toContain('What to do: ');
+  const unknown = await runProgram('cli/main.ts', ['--explain', 'decript']);
+  expect([unknown.status, unknown.stdout]).toEqual([1, '']);
+  expect(unknown.stderr).toContain('decrypt');
+  for (const parameters of [
+    [],
+    [''],
+    ['a', 'b'],
+    ['--what'],
+    ['--explain'],
+    ['--check'],
+    ['--check', ''],
+    ['--check', 'a', 'b'],
+    ['--help', 'x'],
+  ]) {
+    const wrong = await runProgram('cli/main.ts', parameters);
+    expect([parameters, wrong.status, wrong.stderr]).toEqual([parameters, 2, expect.stringContaining('usage:') as string]);
+  }
 });
 
 test('one line at the start: version, real address, posture', async () => {
@@ -97,10 +107,10 @@ test('a section that cannot load is named by its place in server.toml, also behi
   const folder = await prepare(
     SERVER_TOML.replace('application = "billing"', 'application = "bil ling"').replace('orders.yaml', 'missing.yaml'),
   );
-  const program = run(['--check', join(folder, 'server.toml')]);
-  expect(await program.exit).toBe(1);
-  expect(program.output.err).toMatch(/: server\.sections\[0\]\.application \(section bil ling\/prod\): must be 1 to 64/);
-  expect(program.output.err).toMatch(/: server\.sections\[1\]: section orders\/prod cannot load: file missing\.yaml/);
+  const program = await runProgram('cli/main.ts', ['--check', join(folder, 'server.toml')]);
+  expect(program.status).toBe(1);
+  expect(program.stderr).toMatch(/: server\.sections\[0\]\.application \(section bil ling\/prod\): must be 1 to 64/);
+  expect(program.stderr).toMatch(/: server\.sections\[1\]: section orders\/prod cannot load: file missing\.yaml/);
 });
 
 test.each([
@@ -155,10 +165,9 @@ test('no output holds escape codes, whatever the variables about colours say', a
       ['--check', join(folder, 'server.toml')],
       ['--check', join(folder, 'none.toml')],
     ]) {
-      const { exit, output } = run(parameters, environment);
-      await exit;
-      expect(output.out + output.err).not.toBe('');
-      expect(output.out + output.err).not.toContain('\u001B');
+      const { printed } = await runProgram('cli/main.ts', parameters, { environment });
+      expect(printed).not.toBe('');
+      expect(printed).not.toContain('\u001B');
     }
   }
 });

@@ -4,18 +4,15 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { FILES, SERVER_TOML, TOKEN, writeFiles } from '../../test/running-server.ts';
+import { runProgram } from '../../test/program-runs.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 
 const run = promisify(execFile);
-const bin = join(import.meta.dirname, '../../bin/config-types.js');
 const root = join(import.meta.dirname, '../../../..');
 
 async function types(...args: readonly string[]): Promise<{ code: number; printed: string }> {
-  const result = run(process.execPath, ['--conditions=source', bin, ...args], { env: { PATH: process.env['PATH'] } });
-  return result.then(
-    ({ stdout, stderr }) => ({ code: 0, printed: stdout + stderr }),
-    ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, printed: stdout + stderr }),
-  );
+  const { status, printed } = await runProgram('cli/types-main.ts', args);
+  return { code: status, printed };
 }
 
 test('config-types writes types that compile, notices that they are out of date, and prints no value', { timeout: 600_000 }, async () => {
@@ -59,5 +56,10 @@ export const none = billing.pool.minSize;
   expect(refused.printed).not.toContain('canary');
   expect((await types(toml)).code).toBe(2);
   expect((await types(toml, '--out', join(folder, 'server.toml'))).code).toBe(1);
-  expect((await types('--version')).printed).toMatch(/^\d+\.\d+\.\d+/);
+  const { stdout } = await run(process.execPath, [
+    '--conditions=source',
+    join(import.meta.dirname, '../../bin/config-types.js'),
+    '--version',
+  ]);
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+/);
 });

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { scaled } from '../../../../../test/provision/scale.ts';
 import { newIdentity, writeIdentity, type TestIdentity } from '../../../test/age-identity.ts';
 import { runCli } from '../../../test/cli-server.ts';
+import { runProgram, type ProgramRun } from '../../../test/program-runs.ts';
 import { serverToml } from '../../../test/served-folder.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 
@@ -42,14 +43,8 @@ function environment(folder: string, env: Readonly<Record<string, string>> = {})
   };
 }
 
-function run({ folder }: Place, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--conditions=source', bin, ...args], {
-    cwd: folder,
-    env: environment(folder, env),
-    encoding: 'utf8',
-    input: '',
-  });
-  return { status, stdout, stderr, printed: stdout + stderr };
+function run({ folder }: Place, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<ProgramRun> {
+  return runProgram('secrets/cli/main.ts', args, { cwd: folder, environment: environment(folder, env) });
 }
 
 const check = async ({ folder }: Place): Promise<string> => {
@@ -62,7 +57,7 @@ test('a file is encrypted, served, edited, encrypted for others and decrypted in
   const files = await place();
   const { file, own, other, folder } = files;
   chmodSync(file, 0o640);
-  expect(run(files, ['encrypt', file, '--encrypted-regex', '^password$'])).toMatchObject({ status: 0 });
+  expect(await run(files, ['encrypt', file, '--encrypted-regex', '^password$'])).toMatchObject({ status: 0 });
   const sealed = readFileSync(file, 'utf8');
   expect(sealed).toContain('currency = "EUR"');
   expect(sealed).toContain('# rotate yearly');
@@ -70,7 +65,7 @@ test('a file is encrypted, served, edited, encrypted for others and decrypted in
   expect(statSync(file).mode & 0o777).toBe(0o640);
   expect(await check(files)).toContain('is valid: 1 section, 3 clients, plaintext, 1 identity');
 
-  expect(run(files, ['edit', file], { VISUAL: '', EDITOR: 'sed -i s/correct/other/' })).toMatchObject({ status: 0 });
+  expect(await run(files, ['edit', file], { VISUAL: '', EDITOR: 'sed -i s/correct/other/' })).toMatchObject({ status: 0 });
   const edited = readFileSync(file, 'utf8');
   expect(
     edited
@@ -80,13 +75,13 @@ test('a file is encrypted, served, edited, encrypted for others and decrypted in
       // Its unit is a second: the same one where the edit came right after the encryption.
       .filter((name) => name !== 'lastmodified'),
   ).toEqual(['password', 'mac']);
-  expect(run(files, ['decrypt', file, '--stdout']).stdout).toBe(TOML.replace('correct', 'other'));
+  expect((await run(files, ['decrypt', file, '--stdout'])).stdout).toBe(TOML.replace('correct', 'other'));
 
-  expect(run(files, ['rekey', file, '--recipient', own.recipient, '--recipient', other.recipient])).toMatchObject({ status: 0 });
-  expect(run(files, ['rekey', file, '--recipient', other.recipient])).toMatchObject({ status: 0 });
+  expect(await run(files, ['rekey', file, '--recipient', own.recipient, '--recipient', other.recipient])).toMatchObject({ status: 0 });
+  expect(await run(files, ['rekey', file, '--recipient', other.recipient])).toMatchObject({ status: 0 });
   expect(await check(files)).toContain('no identity of the server can decrypt the document');
-  expect(run(files, ['decrypt', file])).toMatchObject({ status: 1 });
-  expect(run(files, ['decrypt', file, '--identity', join(folder, 'other.txt')])).toMatchObject({ status: 0 });
+  expect(await run(files, ['decrypt', file])).toMatchObject({ status: 1 });
+  expect(await run(files, ['decrypt', file, '--identity', join(folder, 'other.txt')])).toMatchObject({ status: 0 });
   expect(readFileSync(file, 'utf8')).toBe(TOML.replace('correct', 'other'));
   expect(readdirSync(join(folder, 'production'))).toEqual(['billing.toml']);
   expect(readdirSync(folder).filter((name) => name.startsWith('config-secrets-'))).toEqual([]);
@@ -95,20 +90,22 @@ test('a file is encrypted, served, edited, encrypted for others and decrypted in
 test('a single value is bound to the path below .age-recipients, and stays a link where the file is one', async () => {
   const files = await place();
   const { folder, file } = files;
-  expect(run(files, ['encrypt', 'production/billing.toml', '--key', 'billing.password']).stdout).toContain(
+  expect((await run(files, ['encrypt', 'production/billing.toml', '--key', 'billing.password'])).stdout).toContain(
     'bound to production/billing.toml',
   );
   expect(await check(files)).toContain('is valid');
   mkdirSync(join(folder, 'development'));
   const copy = join(folder, 'development', 'billing.toml');
   writeFileSync(copy, readFileSync(file));
-  expect(run(files, ['decrypt', copy])).toMatchObject({
+  expect(await run(files, ['decrypt', copy])).toMatchObject({
     status: 1,
     stderr: expect.stringContaining('encrypted for another key or file') as string,
   });
   symlinkSync('production/billing.toml', join(folder, 'link.toml'));
-  expect(run(files, ['rekey', 'link.toml'])).toMatchObject({ status: 1 });
-  expect(run(files, ['edit', 'production/billing.toml', '--key', 'billing.currency'], { EDITOR: 'true' })).toMatchObject({ status: 0 });
+  expect(await run(files, ['rekey', 'link.toml'])).toMatchObject({ status: 1 });
+  expect(await run(files, ['edit', 'production/billing.toml', '--key', 'billing.currency'], { EDITOR: 'true' })).toMatchObject({
+    status: 0,
+  });
   expect(readFileSync(file, 'utf8').match(/ENC\[age,/g)).toHaveLength(2);
   symlinkSync(file, join(folder, 'production', 'same.toml'));
   expect(lstatSync(join(folder, 'production', 'same.toml')).isSymbolicLink()).toBe(true);
@@ -121,14 +118,14 @@ test('a mistake is a sentence, exit code 1 and an unchanged file; no value is pr
   writeFileSync(broken, '[billing]\npassword = "correct-5ecret\n');
   const sealedFile = join(folder, 'production', 'sealed.toml');
   writeFileSync(sealedFile, TOML);
-  run(files, ['encrypt', sealedFile]);
+  await run(files, ['encrypt', sealedFile]);
   writeFileSync(join(folder, 'tampered.toml'), readFileSync(sealedFile, 'utf8').replace('data:', 'data:A'));
   chmodSync(join(folder, 'other.txt'), 0o644);
   const nested = join(folder, 'nested.json');
   writeFileSync(nested, '{"a":{"b":"correct-5ecret"}}');
   const single = join(folder, 'production', 'single.toml');
   writeFileSync(single, TOML);
-  run(files, ['encrypt', single, '--key', 'billing.password']);
+  await run(files, ['encrypt', single, '--key', 'billing.password']);
   const mistakes: [readonly string[], RegExp, Record<string, string>?][] = [
     [['encrypt', broken], /not valid TOML \(line 2/],
     [['encrypt', join(folder, 'missing.toml')], /ENOENT/],
@@ -156,7 +153,7 @@ test('a mistake is a sentence, exit code 1 and an unchanged file; no value is pr
   for (const [args, sentence, env] of mistakes) {
     const target = args[1]!;
     const before = existsSync(target) ? readFileSync(target) : undefined;
-    const { status, printed } = run(files, args, env);
+    const { status, printed } = await run(files, args, env);
     expect({ args, status, printed }).toEqual({ args, status: 1, printed: expect.stringMatching(sentence) as string });
     expect(printed).not.toMatch(/5ecret|AGE-SECRET|ENC\[/);
     expect(before === undefined || before.equals(readFileSync(target))).toBe(true);
@@ -172,26 +169,29 @@ test('a mistake is a sentence, exit code 1 and an unchanged file; no value is pr
     ['decrypt', single, '--key', 'billing.password'],
     ['rekey', single, '--name', 'x'],
   ]) {
-    expect(run(files, args)).toMatchObject({ status: 2, stderr: expect.stringContaining('usage:') as string });
+    expect(await run(files, args)).toMatchObject({ status: 2, stderr: expect.stringContaining('usage:') as string });
   }
-  expect(run(files, ['--help'])).toMatchObject({ status: 0, stdout: expect.stringContaining('usage:') as string });
+  expect(await run(files, ['--help'])).toMatchObject({ status: 0, stdout: expect.stringContaining('usage:') as string });
   expect(readdirSync(folder).filter((name) => name.startsWith('config-secrets-'))).toEqual([]);
 });
 
 test('a file that changes while it is edited is not overwritten', async () => {
   const files = await place();
-  run(files, ['encrypt', files.file]);
-  const { status, stderr } = run(files, ['edit', files.file], { EDITOR: `sh -c 'sed -i s/correct/mine/ "$1"; echo >> ${files.file}' x` });
+  await run(files, ['encrypt', files.file]);
+  const { status, stderr } = await run(files, ['edit', files.file], {
+    EDITOR: `sh -c 'sed -i s/correct/mine/ "$1"; echo >> ${files.file}' x`,
+  });
   expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('changed by somebody else') as string });
 });
 
 test('killed at any moment, the program leaves the old file or the new one, and no plain text beside it', async () => {
   const files = await place(`[billing]\n${Array.from({ length: 200 }, (_, index) => `key${index} = "value-${index}-5ecret"\n`).join('')}`);
   const { folder, file, own, other } = files;
-  expect(run(files, ['encrypt', file])).toMatchObject({ status: 0 });
-  const plain = run(files, ['decrypt', file, '--stdout']).stdout;
+  expect(await run(files, ['encrypt', file])).toMatchObject({ status: 0 });
+  const plain = (await run(files, ['decrypt', file, '--stdout'])).stdout;
   const began = performance.now();
-  run(files, ['rekey', file]);
+  const whole = spawnSync(process.execPath, ['--conditions=source', bin, 'rekey', file], { cwd: folder, env: environment(folder) });
+  expect(whole.status).toBe(0);
   const takes = performance.now() - began;
   for (let kill = 0; kill < KILLS; kill++) {
     const recipients = kill % 2 === 0 ? [own.recipient, other.recipient] : [own.recipient];
@@ -207,7 +207,7 @@ test('killed at any moment, the program leaves the old file or the new one, and 
     await sleep(takes * (0.4 + (0.6 * kill) / KILLS));
     child.kill('SIGKILL');
     await exited;
-    expect(run(files, ['decrypt', file, '--stdout'])).toMatchObject({ status: 0, stdout: plain });
+    expect(await run(files, ['decrypt', file, '--stdout'])).toMatchObject({ status: 0, stdout: plain });
     for (const name of readdirSync(join(folder, 'production'))) {
       expect(readFileSync(join(folder, 'production', name), 'utf8')).not.toContain('5ecret');
     }
