@@ -219,7 +219,8 @@ describe('escape codes are for people at terminals', () => {
 /** What a command line shows on a pseudo-terminal. */
 async function onTerminal(line: string, environment: Readonly<Record<string, string>>): Promise<string> {
   const command = `${process.execPath} --conditions=source ${bin} ${line}`;
-  const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', DATABASE_URL: 'sqlite:./app.db', ...environment };
+  const { PATH = '', NODE_COMPILE_CACHE } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, TERM: 'xterm-256color', DATABASE_URL: 'sqlite:./app.db', ...environment };
   const child = spawn('script', ['--quiet', '--command', command, '/dev/null'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));

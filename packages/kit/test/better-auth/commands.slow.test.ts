@@ -42,7 +42,7 @@ afterAll(async () => {
 
 const run = async (url: string, args: readonly string[], database = 'appDatabase()') => {
   await writeFile(join(folder, 'kit.config.ts'), config(database));
-  return program.spawn(args, { environment: { DATABASE_URL: url } });
+  return program.run(args, { environment: { DATABASE_URL: url } });
 };
 
 describe.each([

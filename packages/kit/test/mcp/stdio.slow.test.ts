@@ -76,15 +76,18 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+/** All that a program gets from this process; compiled code is kept between the starts. */
+const { PATH = '', NODE_COMPILE_CACHE } = process.env;
+const BARE = { PATH, ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }) };
+
 async function connected(key: string, ...more: string[]): Promise<Client> {
   const bin = join(import.meta.dirname, '../../bin/kit.js');
   const client = new Client({ name: 'desktop', version: '1' });
-  const { PATH = '' } = process.env;
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: ['--conditions=source', bin, 'mcp', ...more],
     cwd: folder,
-    env: { PATH, KIT_API_KEY: key },
+    env: { ...BARE, KIT_API_KEY: key },
     stderr: 'pipe',
   });
   await client.connect(transport, { timeout: 120_000 });
@@ -138,8 +141,11 @@ for (const message of ${JSON.stringify([initialize, { jsonrpc: '2.0', method: 'n
 kit.stdout.resume();
 `,
   );
-  const { PATH = '' } = process.env;
-  const agent = spawn(process.execPath, ['agent.mjs'], { cwd: folder, env: { PATH, KIT_API_KEY: keys['waiter'] ?? '' }, stdio: 'ignore' });
+  const agent = spawn(process.execPath, ['agent.mjs'], {
+    cwd: folder,
+    env: { ...BARE, KIT_API_KEY: keys['waiter'] ?? '' },
+    stdio: 'ignore',
+  });
   const started = () => readFile(join(folder, 'waiting'), 'utf8').catch(() => '');
   await expect.poll(started, { timeout: 120_000 }).toMatch(/^\d+$/);
   const pid = Number(await started());
