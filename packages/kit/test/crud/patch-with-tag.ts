@@ -1,4 +1,4 @@
-// A process of its own for writers.slow.test.ts: sends `count` PATCHes with one tag at once and prints their statuses. It waits for a line on
+// A process of its own for writers.scaled.test.ts: sends `count` PATCHes with one tag at once and prints their statuses. It waits for a line on
 // standard input, so that several processes start together.
 import { once } from 'node:events';
 import { startShop } from './shop.ts';
