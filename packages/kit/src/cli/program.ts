@@ -115,8 +115,8 @@ function createProgram(run: ProgramRun): Command {
 }
 
 async function addCommands(program: Command, context: CliContext, app: App | undefined, argv: readonly string[]): Promise<void> {
-  // The help of the program lists the arguments of every command.
-  const isHelp = ['help', undefined].includes(commandOf(argv));
+  // The help of the program lists the arguments of every command; its version takes none.
+  const isHelp = ['help', undefined].includes(commandOf(argv)) && !WITHOUT_APP.has(argv[0] ?? '');
   for (const { name, summary, hidden = false, load } of CORE_COMMANDS) {
     const command = subcommand(program, name, summary, hidden);
     if (isHelp || argv.includes(name)) (await load())(command, context);

@@ -1,4 +1,3 @@
-import { describeOutdated, outdatedDatabases } from '../../app/data/migration-modules.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { CommandContext } from '../../app/declare/command.ts';
 import { CliFailure } from '../terminal/cli-failure.ts';
@@ -32,6 +31,8 @@ export interface ContextOptions {
 /** Open, up to date and checked: a command that reads a table must not find it missing. */
 async function openMigrated(app: App): Promise<App> {
   await app.openDatabases();
+  // Loaded here: it brings migrations, models and the compiler of schemas, and a start without an app takes a third of the time.
+  const { describeOutdated, outdatedDatabases } = await import('../../app/data/migration-modules.ts');
   const outdated = await outdatedDatabases(app);
   if (outdated.length > 0) throw new CliFailure(outdated.map(describeOutdated).join('\n'));
   return app.ready();
