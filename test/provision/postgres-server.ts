@@ -95,11 +95,15 @@ export async function startPostgresServer({ durable = false, settings = [] }: Po
   ];
   // fsync off: a test run must survive kill -9 of processes, not the loss of power.
   const processIn = (folder: string, port: number): ServerProcess =>
-    new ServerProcess(bin('postgres'), ['-D', folder, '-p', String(port), ...flags, ...(durable ? [] : ['-c', 'fsync=off'])], {
-      ...id,
-      env,
-      cwd: folder,
-    });
+    new ServerProcess(
+      bin('postgres'),
+      ['-D', folder, '-p', String(port), ...flags, ...(durable ? [] : ['-c', 'fsync=off', '-c', 'full_page_writes=off'])],
+      {
+        ...id,
+        env,
+        cwd: folder,
+      },
+    );
   const port = await freePort();
   const primary = processIn(data, port);
   const standbys: ServerProcess[] = [];
