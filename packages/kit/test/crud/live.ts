@@ -48,6 +48,7 @@ export class TicketController extends CrudController(ticketResource, {
   permission: isAuthenticated.and(isAdmitted),
   filters: {
     status: ['eq', 'in', 'ne'],
+    owner_id: ['eq'],
     title: ['contains', 'eq'],
     level: ['gte', 'lt'],
     due_at: ['isnull'],
