@@ -257,6 +257,24 @@ describeDatabases('a live list of rows that programs write', (database) => {
     await db.query('delete from counters where number >= 100');
   });
 
+  test('ten thousand rows are imported beside a list: it begins again, and is right', async () => {
+    const off = [await insert(ids.ann, { state: 'off' })];
+    const [follower, others] = [await follow('ann', '?state=off'), await follow('bob', '?state=off')];
+    const id = `'00000000-0000-4000-8000-' ||`;
+    await db.query(
+      db.dialect === 'postgres'
+        ? `insert into meters (id, owner_id, name) select (${id} lpad(n::text, 12, '0'))::uuid, $1, 'imported' from generate_series(1, 10000) n`
+        : `with recursive s(n) as (select 1 union all select n + 1 from s where n < 10000)
+           insert into meters (id, owner_id, name) select ${id} printf('%012d', n), $1, 'imported' from s`,
+      [ids.ann],
+    );
+    off.push(await insert(ids.ann, { state: 'off' }));
+    await vi.waitFor(() => expect([...follower.rows.keys()].toSorted()).toEqual(off.toSorted()), PATIENCE);
+    await db.query('delete from meters');
+    await vi.waitFor(() => expect(follower.rows.size).toBe(0), PATIENCE);
+    expect([follower.ended, others.ended, others.rows.size]).toEqual([undefined, undefined, 0]);
+  });
+
   describe('on PostgreSQL', () => {
     test('begins again when the table is emptied by truncate', async ({ skip }) => {
       if (db.dialect === 'sqlite') skip();
