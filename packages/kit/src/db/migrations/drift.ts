@@ -207,6 +207,9 @@ function tableDifferences(table: TableDefinition, found: FoundTable, dialect: Di
   return differences;
 }
 
+/** Keys that are the number of the row on SQLite, which has 64 bits in a column of the type `integer`. */
+const ROW_NUMBERS: ReadonlySet<string> = new Set(['kit_changes.position']);
+
 function columnDifferences(table: TableDefinition, name: string, found: FoundTable, dialect: Dialect, isNewer: boolean): Difference[] {
   const place = `Column "${table.name}.${name}"`;
   const column = table.columns[name];
@@ -215,7 +218,8 @@ function columnDifferences(table: TableDefinition, name: string, found: FoundTab
   if (actual === undefined) return [unwritable(`${place} is missing from the database.`)];
   const differences: Difference[] = [];
   const type = columnType(column, dialect);
-  if (actual.type !== type) differences.push(unwritable(`${place} is ${actual.type} in the database, ${type} in the migrations.`));
+  if (actual.type !== type && !(dialect === 'sqlite' && ROW_NUMBERS.has(`${table.name}.${name}`)))
+    differences.push(unwritable(`${place} is ${actual.type} in the database, ${type} in the migrations.`));
   if (actual.nullable && !column.nullable) {
     // A newer version may have made the column optional; by hand it is a constraint that was lost.
     const allows = `${place} allows NULL in the database, but not in the migrations.`;
