@@ -153,6 +153,7 @@ function Filter({ filter, value, onChange }: FilterProps) {
       className={css['filter']}
       label={filter.label}
       value={value}
+      type={filter.kind === 'date' ? 'date' : 'search'}
       suggestions={filter.suggestions ?? []}
       onChange={(text) => onChange(filter.name, text.trim(), true)}
     />
@@ -164,13 +165,23 @@ interface DelayedInputProps {
   readonly label: string;
   readonly placeholder?: string;
   readonly value: string;
+  readonly type?: 'search' | 'date';
   readonly withIcon?: boolean;
   readonly suggestions?: readonly string[];
   readonly onChange: (value: string) => void;
 }
 
 /** Asks when the typing pauses, and follows the address when that changes by itself. */
-function DelayedInput({ className, label, placeholder, value, withIcon = false, suggestions = [], onChange }: DelayedInputProps) {
+function DelayedInput({
+  className,
+  label,
+  placeholder,
+  value,
+  type = 'search',
+  withIcon = false,
+  suggestions = [],
+  onChange,
+}: DelayedInputProps) {
   const listId = useId();
   const [text, setText] = useState(value);
   const sent = useRef(value);
@@ -195,7 +206,7 @@ function DelayedInput({ className, label, placeholder, value, withIcon = false, 
     <>
       <TextInput
         className={className}
-        type="search"
+        type={type}
         label={label}
         placeholder={placeholder}
         value={text}

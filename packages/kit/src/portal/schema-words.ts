@@ -53,6 +53,7 @@ export function cellKind(schema: Schema): AdminCellKind {
   if (schema.format === 'date-time') return 'time';
   if (schema.format === 'date') return 'date';
   if (isNumberAsText(schema)) return 'number';
+  if (schema.format === 'uuid') return 'code';
   switch (type) {
     case 'boolean':
       return 'bool';

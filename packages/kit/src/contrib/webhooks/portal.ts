@@ -99,6 +99,7 @@ export const webhooksPortal: PortalDeclaration = {
       title: 'event_type',
       columns: [
         { name: 'event_type', label: 'Event', kind: 'code' },
+        { name: 'event_id', label: 'Event id', kind: 'code', recordOnly: true },
         'status',
         'attempts',
         { name: 'last_status_code', label: 'Response', kind: 'state', secondary: true },
