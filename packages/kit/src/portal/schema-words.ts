@@ -10,6 +10,7 @@ export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly description?: string;
+  readonly examples?: readonly unknown[];
   readonly maxLength?: number;
   readonly default?: unknown;
   readonly readOnly?: boolean;
@@ -83,6 +84,12 @@ const YES_NO = [
   { value: 'false', label: 'No' },
 ];
 
+function helpOf(kind: AdminField['kind'], { description = '', examples: [example] = [] }: Schema): Pick<AdminField, 'help'> {
+  const such = example === undefined ? '' : `, such as \`${JSON.stringify(example)}\``;
+  const help = kind === 'json' ? `${description} Written as JSON${such}.`.trim() : description;
+  return help === '' ? {} : { help };
+}
+
 /** A field of a form, of the body of an operation. */
 export function fieldOf(name: string, schema: Schema, isRequired: boolean): AdminField {
   const choices = choicesOf(schema);
@@ -101,7 +108,7 @@ export function fieldOf(name: string, schema: Schema, isRequired: boolean): Admi
     kind,
     ...(isRequired && kind !== 'bool' ? { required: true } : {}),
     ...(types(schema).includes('null') ? { nullable: true } : {}),
-    ...(schema.description === undefined ? {} : { help: schema.description }),
+    ...helpOf(kind, schema),
     ...(kind === 'text' && schema.maxLength !== undefined ? { maxLength: schema.maxLength } : {}),
     ...(choices.length === 0 ? {} : { choices }),
     ...(schema['x-sensitive'] === true ? { sensitive: true } : {}),
