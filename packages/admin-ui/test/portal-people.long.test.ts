@@ -169,6 +169,28 @@ test('a member of both chooses in the menu which tenant the pages are about; not
     }
   }
   expect(await findings(page)).toEqual([]);
+  // In another tab the person goes to the other one: this one says so, and shows nothing of it.
+  const tab = await page.context().newPage();
+  await tab.goto(shop.address);
+  await tab.getByRole('combobox', { name: 'Organization' }).selectOption('The south');
+  await expect
+    .poll(
+      () =>
+        tab
+          .getByRole('combobox', { name: 'Organization' })
+          .inputValue()
+          .catch(() => ''),
+      { timeout: 30_000 },
+    )
+    .toBe(ids['south']);
+  await tab.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Endpoints', exact: true }).click();
+  await tab.getByRole('link', { name: 'http://127.0.0.1:9/of-south', exact: true }).waitFor();
+  await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Deliveries', exact: true }).click();
+  await page.getByText('You chose another organization in another tab.').first().waitFor();
+  expect(await page.getByRole('main').innerText()).not.toContain('of-south');
+  await page.reload();
+  await portal.go('Endpoints', page);
+  await page.getByRole('link', { name: 'http://127.0.0.1:9/of-south', exact: true }).waitFor();
   await page.context().close();
   browser.expectQuiet();
 });

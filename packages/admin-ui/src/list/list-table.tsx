@@ -25,7 +25,7 @@ export function ListTable(list: ListRows) {
   const selected = rows.filter(({ id }) => selection?.has(id) === true);
   return (
     <div className={css['scroll']} tabIndex={0} role="region" aria-label={resource.label} aria-busy={isStale}>
-      <Table verticalSpacing={7} horizontalSpacing={8} fz="sm" highlightOnHover className={isStale ? css['stale'] : undefined}>
+      <Table verticalSpacing={7} horizontalSpacing={6} fz="sm" highlightOnHover className={isStale ? css['stale'] : undefined}>
         <Table.Thead>
           <Table.Tr>
             {selection !== undefined && (
