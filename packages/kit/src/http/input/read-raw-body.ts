@@ -2,7 +2,8 @@ import type { Socket } from 'node:net';
 import { Transform, type TransformCallback } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { coreErrors } from '../../errors/core-errors.ts';
-import type { KitError } from '../../errors/kit-error.ts';
+import { isKitError, type KitError } from '../../errors/kit-error.ts';
+import { openStreamsOf } from '../admit/open-streams.ts';
 import { ClientPace } from '../exchange/client-pace.ts';
 import type { CompiledRoute } from '../exchange/compiled-route.ts';
 import type { Exchange } from '../exchange/exchange.ts';
@@ -70,7 +71,8 @@ export function readSlowJson(exchange: Exchange, done: (error: Error | null, bod
 }
 
 /** The request's bytes, at most so many, at the pace that clients must keep. It fails with the error that the caller gets. */
-function limitedBody({ request, host }: Exchange, bytesMax: number): Transform {
+function limitedBody(exchange: Exchange, bytesMax: number): Transform {
+  const { request, host } = exchange;
   const { raw } = request;
   const { socket } = raw;
   const body = new LimitedBody(bytesMax);
@@ -82,11 +84,13 @@ function limitedBody({ request, host }: Exchange, bytesMax: number): Transform {
     if (!raw.complete && !raw.readableEnded)
       body.destroy(coreErrors.malformed_body({ detail: 'The connection ended before the body was complete.' }));
   };
+  const endLooking = whileAdmitted(exchange, (reason) => body.destroy(reason));
   streaming.add(socket);
   raw.once('error', cut);
   raw.once('close', cut);
   raw.once('end', () => pace.stop());
   body.once('close', () => {
+    endLooking();
     pace.stop();
     streaming.delete(socket);
     raw.unpipe(body);
@@ -102,6 +106,21 @@ function limitedBody({ request, host }: Exchange, bytesMax: number): Transform {
   });
   pace.wait();
   return body;
+}
+
+/** A body may take hours. Its caller is looked up while it arrives, as that of a stream is: whoever loses the right writes nothing any more. */
+function whileAdmitted(exchange: Exchange, refuse: (reason: KitError) => void): () => void {
+  if (exchange.principal === null) return () => undefined;
+  const { signal, host } = exchange;
+  const endLooking = openStreamsOf(host).watch(exchange);
+  const lost = () => {
+    if (isKitError(signal.reason)) refuse(signal.reason);
+  };
+  signal.addEventListener('abort', lost, { once: true });
+  return () => {
+    signal.removeEventListener('abort', lost);
+    endLooking();
+  };
 }
 
 class LimitedBody extends Transform {
