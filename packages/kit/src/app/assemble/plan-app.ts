@@ -41,6 +41,7 @@ import { anAuthenticator, aModule, appRules, aRegistration, versionOptionNames }
 import type { AppOptions, Controllers, GiveEachControllerAPath, VersionMount } from '../declare/options.ts';
 import { orderModules } from './order-modules.ts';
 import { silencedFaults } from '../check/silenced-checks.ts';
+import { membersOnly } from '../tenants/members-only.ts';
 import { tenantHeader } from '../tenants/tenant-places.ts';
 import type { ModuleTenants } from '../tenants/tenant-directory.ts';
 import { testedAuthenticators, type TestedOptions } from './tested-authenticators.ts';
@@ -98,8 +99,12 @@ export function planApp(options: AppOptions): AppPlan {
   faults.push(...duplicateAuthenticators(declared));
   const authenticators = (options as TestedOptions)[testedAuthenticators]?.(declared) ?? declared;
   const login = loginOf(options, ordered, declared, faults);
-  const middleware = [...given<Middleware>('middleware', aMiddleware), ...ordered.flatMap((module) => module.middleware ?? [])];
   const tenants = tenantsOf(options, ordered, faults);
+  const middleware = [
+    ...given<Middleware>('middleware', aMiddleware),
+    ...ordered.flatMap((module) => module.middleware ?? []),
+    ...(tenants.directory === undefined && tenants.membership === undefined ? [] : [membersOnly]),
+  ];
   const places = [tenants.tenantParameter ?? []].flat();
   const users = usersOf(options, ordered, faults);
   const reference = referenceMount(options, settings, ordered, () => compiled.routes);

@@ -74,6 +74,9 @@ const OwnTenants = CrudController(tenantResource, {
   },
 });
 
+/** Of what is below a tenant: the caller does not see it, or it is not there. */
+const noTenant = [tenantErrors.tenant_not_found] as const;
+
 class Members extends CrudController(memberResource, {
   permission,
   scope: 'tenants',
@@ -81,12 +84,12 @@ class Members extends CrudController(memberResource, {
   expand: ['user'],
   page: { default: 50, max: 100 },
   operations: {
-    list: { summary: 'List the members of a tenant' },
+    list: { raises: noTenant, summary: 'List the members of a tenant' },
     retrieve: false,
     create: false,
     update: false,
-    partialUpdate: { raises: memberErrors, summary: 'Change the roles of a member' },
-    destroy: { raises: memberErrors, summary: 'Remove a member from a tenant' },
+    partialUpdate: { raises: [...memberErrors, ...noTenant], summary: 'Change the roles of a member' },
+    destroy: { raises: [...memberErrors, ...noTenant], summary: 'Remove a member from a tenant' },
   },
 }) {}
 
@@ -97,15 +100,16 @@ class Invitations extends CrudController(invitationResource, {
   expand: ['sender'],
   page: { default: 50, max: 100 },
   operations: {
-    list: { summary: 'List the invitations of a tenant' },
+    list: { raises: noTenant, summary: 'List the invitations of a tenant' },
     retrieve: false,
     create: {
-      raises: [tenantErrors.manager_required, tenantErrors.already_invited, tenantErrors.seats_taken],
+      raises: [tenantErrors.manager_required, tenantErrors.already_invited, tenantErrors.seats_taken, ...noTenant],
       summary: 'Invite a person to a tenant',
     },
     update: false,
     partialUpdate: false,
-    destroy: { raises: [tenantErrors.manager_required], summary: 'Revoke an invitation' },
+    destroy: { raises: [tenantErrors.manager_required, ...noTenant], summary: 'Revoke an invitation' },
+    resend: { raises: noTenant },
   },
 }) {}
 
