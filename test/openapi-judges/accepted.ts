@@ -6,6 +6,7 @@ const ACCEPTED: Readonly<Record<string, string>> = {
     '3.1 has no word for the events of a stream: they are in `x-item-schema`, which redocly does not follow.',
   'no-unused-components Component: "OrderChange"':
     'The events of a live list are in `itemSchema`, a word of OpenAPI 3.2 that redocly does not follow into `contentSchema`.',
+  'no-unused-components Component: "FirmFeedChange"': 'The same.',
   'array-items Schemas with "type: array", require a sibling "items" field components/schemas/Thing/properties/pair':
     'A tuple has `prefixItems` and `items: false`; the rule is older than both.',
   'array-items Schemas with "type: array", require a sibling "items" field components/schemas/NewThing/properties/pair': 'The same.',

@@ -54,6 +54,21 @@ function references(value: unknown, visit: (reference: string) => void): void {
   }
 }
 
+const definitionName = (reference: string): string => reference.replace('#/$defs/', '');
+
+/** Definitions without a name that a schema refers to, itself or through others of them. */
+function anonymousPartsOf(schema: JsonSchema, source: JsonSchema): ReadonlySet<string> {
+  const definitions = definitionsOf(source);
+  const found = new Set<string>();
+  const visit = (reference: string): void => {
+    const name = definitionName(reference);
+    if (isAnonymous(name) && definitions[name] !== undefined) found.add(name);
+  };
+  references(schema, visit);
+  for (const name of found) references(definitions[name], visit);
+  return found;
+}
+
 /** Two definitions are one component only if everything they refer to is the same too. */
 function signatureOf(name: string, source: JsonSchema): string {
   const definitions = definitionsOf(source);
@@ -61,7 +76,7 @@ function signatureOf(name: string, source: JsonSchema): string {
   const visit = (current: string): void => {
     if (seen.has(current) || definitions[current] === undefined) return;
     seen.add(current);
-    references(definitions[current], (reference) => visit(reference.replace('#/$defs/', '')));
+    references(definitions[current], (reference) => visit(definitionName(reference)));
   };
   visit(name);
   return JSON.stringify([...seen].sort().map((each) => [each, definitions[each]]));
@@ -109,7 +124,7 @@ function rootSignature(json: JsonSchema): string {
   if (known !== undefined) return known;
   const { $defs: _, ...root } = json;
   const names = new Set<string>();
-  references(root, (reference) => names.add(reference.replace('#/$defs/', '')));
+  references(root, (reference) => names.add(definitionName(reference)));
   const signature = JSON.stringify([root, [...names].sort().map((name) => signatureOf(name, json))]);
   signatures.set(json, signature);
   return signature;
@@ -167,7 +182,10 @@ export class SchemaComponents {
     this.#definitions.push(...others, ...pages);
     for (const { name, signature, schema, source, isRoot } of this.#definitions) {
       const component = (isRoot ? this.#rootNames.get(signature) : this.#names.get(name + signature))!;
-      if (!this.#schemas.has(component)) this.#schemas.set(component, this.#rewriteMembers(schema, source, component));
+      if (this.#schemas.has(component)) continue;
+      this.#schemas.set(component, this.#rewriteMembers(schema, source, component));
+      for (const inner of anonymousPartsOf(schema, source))
+        this.#schemas.set(`${component}${inner.slice(2)}`, this.#rewriteMembers(definitionsOf(source)[inner]!, source, component));
     }
   }
 
@@ -176,7 +194,7 @@ export class SchemaComponents {
     const item = itemOf(schema)!;
     const reference = item['$ref'];
     const named =
-      typeof reference === 'string'
+      typeof reference === 'string' && !isAnonymous(definitionName(reference))
         ? this.#target(reference, source, '').split('/').at(-1)
         : this.#rootNames.get(rootSignature({ ...item, $defs: source['$defs'] }));
     return named === undefined ? name : `${named}Page`;
@@ -251,7 +269,7 @@ export class SchemaComponents {
 
   #target(reference: string, source: JsonSchema, owner: string): string {
     if (reference === '#') return `#/components/schemas/${owner}`;
-    const name = reference.replace('#/$defs/', '');
+    const name = definitionName(reference);
     if (isAnonymous(name)) return `#/components/schemas/${owner}${name.slice(2)}`;
     return `#/components/schemas/${this.#names.get(name + signatureOf(name, source)) ?? componentName(name)}`;
   }

@@ -1,7 +1,15 @@
 import { resolveReference } from '../../db/declare/column.ts';
 import { patchSchema } from '../../db/declare/model-schema.ts';
+import { flattened } from '../../http/json/schema-node.ts';
 import { inexactNumberFaults, reportInexactNumbersByPart } from '../../http/json/inexact-numbers.ts';
-import { type JsonSchema, jsonSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../../http/declare/schema.ts';
+import {
+  type JsonSchema,
+  jsonSchemaOf,
+  partSchemaOf,
+  type Schema,
+  type SchemaIssue,
+  type SchemaResult,
+} from '../../http/declare/schema.ts';
 import { isMembers } from '../../options/value-rule.ts';
 import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } from './item-reader.ts';
 import { pascal } from '../../db/declare/component-name.ts';
@@ -92,7 +100,7 @@ export interface ActionBody {
 /** `{ ids, input, dry_run }`; `items: [{ id, version }]` in place of the ids where versions are compared. */
 export function actionBody(options: BulkBodyOptions, name: string, input: Schema | undefined): Schema<unknown, ActionBody> {
   const reader = new ItemReader(options, 'keyed', []);
-  const { $defs, ...given }: JsonSchema & { readonly $defs?: unknown } = input === undefined ? {} : jsonSchemaOf(input, 'input');
+  const given = input === undefined ? {} : partSchemaOf(input, 'input');
   const named = {
     ids: listJson(options, keyJson(options.policy, options.lookup)),
     items: listJson(options, itemJson(options, reader.json)),
@@ -108,7 +116,6 @@ export function actionBody(options: BulkBodyOptions, name: string, input: Schema
     // One of `ids` and `items` names the records.
     ...(input === undefined || !takesMembers(given) ? {} : { required: ['input'] }),
     additionalProperties: false,
-    ...($defs === undefined ? {} : { $defs }),
   });
   const validate = async (body: Item): Promise<SchemaResult<ActionBody>> => {
     const { dry_run: isDryRun = false } = body;
@@ -130,7 +137,7 @@ export function actionBody(options: BulkBodyOptions, name: string, input: Schema
 
 /** Whether an input has a member that must be sent. */
 function takesMembers(json: JsonSchema): boolean {
-  const { required } = json as { readonly required?: readonly string[] };
+  const { required } = flattened(json, json) as { readonly required?: readonly string[] };
   return required !== undefined && required.length > 0;
 }
 

@@ -1,18 +1,17 @@
 import { jsonSchema } from '../../http/declare/json-schema.ts';
-import { type JsonSchema, jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
+import { type JsonSchema, partSchemaOf, type Schema } from '../../http/declare/schema.ts';
 import { pascal } from '../../db/declare/component-name.ts';
 import type { Policy } from '../policy/policy.ts';
 
 /** `{ items: […] }`: the rows in the order of the request. */
 export function bulkItemsSchema(policy: Policy, item: Schema): Schema {
-  const { $defs, ...items } = jsonSchemaOf(item, 'output') as ItemSchema;
-  return bulkResult(policy, { type: 'object', properties: { items: { type: 'array', items } }, required: ['items'] }, $defs);
+  const items = { type: 'array', items: partSchemaOf(item, 'output') };
+  return bulkResult(policy, { type: 'object', properties: { items }, required: ['items'] });
 }
 
 /** `{ results: […] }`: what each item came to. */
 export function bulkResultsSchema(policy: Policy, item: Schema): Schema {
-  const { $defs, ...data } = jsonSchemaOf(item, 'output') as ItemSchema;
-  return bulkResult(policy, resultsJson(data), $defs);
+  return bulkResult(policy, resultsJson(partSchemaOf(item, 'output')));
 }
 
 /** What each row of a request came to, in its order. */
@@ -44,10 +43,8 @@ export function resultsJson(data: JsonSchema, more: JsonSchema = {}): JsonSchema
   return { type: 'object', properties, required: Object.keys(properties) };
 }
 
-type ItemSchema = JsonSchema & { readonly $defs?: Readonly<Record<string, JsonSchema>> };
-
 /** One component for the bulk operations of a resource. */
-function bulkResult(policy: Policy, result: JsonSchema, $defs: ItemSchema['$defs']): Schema {
+function bulkResult(policy: Policy, result: JsonSchema): Schema {
   const name = `${pascal(policy.name)}BulkResult`;
-  return jsonSchema({ $ref: `#/$defs/${name}`, $defs: { ...$defs, [name]: result } });
+  return jsonSchema({ $ref: `#/$defs/${name}`, $defs: { [name]: result } });
 }

@@ -1,5 +1,5 @@
 import { jsonSchema } from '../../http/declare/json-schema.ts';
-import { jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
+import { partSchemaOf, type Schema } from '../../http/declare/schema.ts';
 import { columnJsonSchema } from '../../db/declare/column-json.ts';
 import type { ListDeclaration } from '../read/list-query.ts';
 import { defaultOrdering } from '../read/ordering.ts';
@@ -10,7 +10,7 @@ export function liveEventSchema({ policy, ordering }: ListDeclaration, item: Sch
     type: 'object',
     properties: {
       key: { ...columnJsonSchema(policy.settingsOf(policy.key.name), 'output'), description: 'The key of the record.' },
-      item: jsonSchemaOf(item, 'output'),
+      item: partSchemaOf(item, 'output'),
     },
     // Of the list without `ordering`, for clients that keep one.
     'x-ordering': defaultOrdering(policy, ordering).map(({ column, descending }) => `${descending ? '-' : ''}${column}`),

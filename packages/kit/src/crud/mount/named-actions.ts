@@ -1,7 +1,6 @@
 import { jsonSchema } from '../../http/declare/json-schema.ts';
-import { jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
+import { partSchemaOf, type Schema } from '../../http/declare/schema.ts';
 import { type ActionRule, type NamedRule, isTransitionName } from '../declare/action-rule.ts';
-import type { Item } from '../declare/item.ts';
 import { limits } from '../declare/limits.ts';
 import { actionBody, type ActionBody, type BulkBodyOptions } from '../input/bulk-body.ts';
 import { resultsJson } from './bulk-schemas.ts';
@@ -32,7 +31,8 @@ export function selectionBody(access: MountedResource, { name, rule }: NamedActi
 
 /** `{ results: […], dry_run }`. */
 export function selectionResponse({ rule }: NamedAction, item: Schema): Schema {
-  const { $defs, ...data } = jsonSchemaOf(rule.response ?? item, 'output') as Item;
-  const json = resultsJson(data, { dry_run: { type: 'boolean', description: 'Nothing was changed: this is what would happen.' } });
-  return jsonSchema({ ...json, ...($defs === undefined ? {} : { $defs }) });
+  const json = resultsJson(partSchemaOf(rule.response ?? item, 'output'), {
+    dry_run: { type: 'boolean', description: 'Nothing was changed: this is what would happen.' },
+  });
+  return jsonSchema(json);
 }

@@ -6,7 +6,14 @@ import { inputSchema, patchSchema } from '../../db/declare/model-schema.ts';
 import type { Columns } from '../../db/declare/rows.ts';
 import type { ErrorDefinition } from '../../errors/catalog.ts';
 import { type Address, keyAddress, withAddress } from '../input/with-address.ts';
-import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../../http/declare/schema.ts';
+import {
+  jsonSchemaOf,
+  type JsonSchema,
+  partSchemaOf,
+  type RawQuerySchema,
+  type Schema,
+  type SchemaResult,
+} from '../../http/declare/schema.ts';
 import { type FilterParameters, filterJsonSchema } from '../parameters/filter-parameters.ts';
 import { type ListDeclaration, MEMBERS_MAX } from '../read/list-query.ts';
 import { PAGE_NUMBER_MAX, sizeName, sizeSchema } from '../read/page-parameters.ts';
@@ -61,7 +68,7 @@ function isAlwaysThere(field: ViewField): boolean {
 }
 
 function fieldSchema(field: ViewField): JsonSchema {
-  if (field.kind === 'computed') return markVisible(jsonSchemaOf(field.response, 'output'), field);
+  if (field.kind === 'computed') return markVisible(partSchemaOf(field.response, 'output'), field);
   const { settings, rule } = field;
   // A guarded column that the resource opens is read-only in its model only.
   const isOpened = settings.guarded === true && rule?.writableBy !== undefined && rule.writableBy !== rule.visibleTo;
@@ -144,14 +151,8 @@ export function pageSchema({ policy, page: { style } }: ListDeclaration, item: S
   const name = `${pascal(policy.name)}Page`;
   const more = style === 'page' ? { count: EXACT_COUNT } : { count: COUNT, ...LINKS };
   const json = () => {
-    const { $defs, ...items } = jsonSchemaOf(item, 'output') as { readonly $defs?: Record<string, JsonSchema> };
-    return {
-      $ref: `#/$defs/${name}`,
-      $defs: {
-        ...$defs,
-        [name]: { type: 'object', properties: { items: { type: 'array', items }, ...more }, required: ['items', ...Object.keys(more)] },
-      },
-    };
+    const properties = { items: { type: 'array', items: partSchemaOf(item, 'output') }, ...more };
+    return { $ref: `#/$defs/${name}`, $defs: { [name]: { type: 'object', properties, required: Object.keys(properties) } } };
   };
   return { '~standard': { version: 1, vendor: 'kit', validate: pass, jsonSchema: { input: json, output: json } } };
 }

@@ -5,7 +5,8 @@ import { notTrue } from '../../db/sql/where/not-true.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { columnJsonSchema } from '../../db/declare/column-json.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import { jsonSchemaOf, type JsonSchema } from '../../http/declare/schema.ts';
+import { withRootDefinitions } from '../../db/declare/root-definitions.ts';
+import { type JsonSchema, partSchemaOf } from '../../http/declare/schema.ts';
 import { compileCoercions } from '../../http/json/coerce.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
 import { isCustomFilter, type CustomFilter } from '../declare/filter.ts';
@@ -229,7 +230,7 @@ export async function readCustomFilter(
 export function coerceParameter(filter: CustomFilter, given: string | string[]): unknown {
   let coercion = coercions.get(filter);
   if (coercion === undefined) {
-    const json = { type: 'object', properties: { value: jsonSchemaOf(filter.schema, 'input') } };
+    const json = withRootDefinitions({ type: 'object', properties: { value: partSchemaOf(filter.schema, 'input') } });
     coercions.set(filter, (coercion = compileCoercions(json).get('value') ?? unchanged));
   }
   return coercion(given);
@@ -241,7 +242,7 @@ const unchanged = (given: string | string[]): unknown => given;
 /** How the parameter is documented. */
 export function filterJsonSchema(parameter: FilterParameter, valuesMax: number): JsonSchema {
   if (parameter.kind === 'custom') {
-    const schema = jsonSchemaOf(parameter.filter.schema, 'input');
+    const schema = partSchemaOf(parameter.filter.schema, 'input');
     const description = parameter.filter.description ?? schema['description'] ?? 'Custom filter.';
     return { ...schema, description };
   }

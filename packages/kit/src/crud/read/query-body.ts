@@ -1,4 +1,4 @@
-import { jsonSchemaOf, type JsonSchema, type Schema, type SchemaResult } from '../../http/declare/schema.ts';
+import { partSchemaOf, type JsonSchema, type Schema, type SchemaResult } from '../../http/declare/schema.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { type FilteredColumn, filterValueJson, operandJson } from '../parameters/filter-parameters.ts';
 import type { ListDeclaration } from './list-query.ts';
@@ -75,7 +75,7 @@ function whereJson(name: string, { filters, limits }: ListDeclaration): Record<s
       required: ['is'],
       additionalProperties: false,
     };
-  for (const [filterName, filter] of filters.custom) own[filterName] = jsonSchemaOf(filter.schema, 'input');
+  for (const [filterName, filter] of filters.custom) own[filterName] = partSchemaOf(filter.schema, 'input');
   const description = `Conditions joined by AND; at most ${limits.whereDepth} levels and ${limits.whereLeaves} conditions.`;
   return {
     [`${name}Where`]: { type: 'object', description, properties: treeJson(`${name}Where`, own) },

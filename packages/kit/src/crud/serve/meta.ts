@@ -1,3 +1,4 @@
+import { withRootDefinitions } from '../../db/declare/root-definitions.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/declare/schema.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
@@ -113,7 +114,7 @@ function plainSchema(schema: Schema, name: string): JsonSchema {
 }
 
 function outputSchema({ policy, output }: ResourceAccess, view: View): JsonSchema {
-  const { 'x-always': _, ...whole } = rowJsonSchema(policy, output);
+  const { 'x-always': _, ...whole } = withRootDefinitions(rowJsonSchema(policy, output));
   const properties = Object.entries(whole['properties'] as Readonly<Record<string, JsonSchema>>);
   return withoutMarks({
     ...whole,

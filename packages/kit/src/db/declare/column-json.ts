@@ -2,6 +2,7 @@ import type { ColumnSettings } from './column.ts';
 import { decimalForm } from '../values/decimal.ts';
 import { explained } from '../values/pattern-sentence.ts';
 import { marksSensitive, schemaWithoutSensitive } from './sensitive-members.ts';
+import { asDefinition } from './root-definitions.ts';
 import { isSchema, type Schema } from '../values/standard-schema.ts';
 import type { ColumnKind } from './table-definition.ts';
 import { timestampText } from '../values/timestamp.ts';
@@ -76,7 +77,7 @@ function decimalPattern(precision: number, scale: number): string {
 function jsonColumnSchema(schema: Schema | Readonly<Record<string, unknown>>, direction: Direction): JsonSchema {
   const { $schema: _dialect, ...body } = ownJsonSchema(schema, direction);
   // What leaves has no sensitive members.
-  return direction === 'output' ? { ...schemaWithoutSensitive(body) } : body;
+  return asDefinition(direction === 'output' ? schemaWithoutSensitive(body) : body);
 }
 
 function ownJsonSchema(schema: Schema | Readonly<Record<string, unknown>>, direction: Direction): JsonSchema {

@@ -1,4 +1,4 @@
-import { jsonSchemaOf, type AnswerOf, type Schema, type SchemaIssue, type SchemaResult } from './schema.ts';
+import { partSchemaOf, type AnswerOf, type Schema, type SchemaIssue, type SchemaResult } from './schema.ts';
 
 /** The one envelope of lists. `next` and `previous` appear where a list has cursors. */
 export interface Page<Item> {
@@ -23,18 +23,16 @@ export interface Page<Item> {
  */
 export function page<S extends Schema>(item: S): Schema<Page<AnswerOf<S>>> {
   const envelope = (direction: 'input' | 'output') => {
-    const { $defs, ...items } = jsonSchemaOf(item, direction);
     return {
       type: 'object',
       properties: {
-        items: { type: 'array', items },
+        items: { type: 'array', items: partSchemaOf(item, direction) },
         count: { anyOf: [{ type: 'integer', minimum: 0 }, { type: 'null' }] },
         next: { anyOf: [{ type: 'string' }, { type: 'null' }] },
         previous: { anyOf: [{ type: 'string' }, { type: 'null' }] },
       },
       required: ['items', 'count'],
       additionalProperties: false,
-      ...($defs === undefined ? {} : { $defs }),
     };
   };
   return {

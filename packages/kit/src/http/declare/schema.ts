@@ -1,3 +1,4 @@
+import { asDefinition, withRootDefinitions } from '../../db/declare/root-definitions.ts';
 import { isSchema, type Schema, type SchemaIssue, type SchemaResult } from '../../db/values/standard-schema.ts';
 
 export { isSchema };
@@ -42,5 +43,10 @@ export function jsonSchemaOf(schema: Schema, direction: 'input' | 'output'): Jso
   if (converter === undefined)
     throw new TypeError(`${schema['~standard'].vendor} schemas of this version cannot be converted to JSON Schema`);
   const { $schema: _dialect, ...json } = converter[direction](TARGET);
-  return json;
+  return withRootDefinitions(json);
+}
+
+/** The JSON Schema of a part of another one, whose definitions `jsonSchemaOf` puts where they are found. What the part calls its root is one of them. */
+export function partSchemaOf(schema: Schema, direction: 'input' | 'output'): JsonSchema {
+  return asDefinition(jsonSchemaOf(schema, direction));
 }

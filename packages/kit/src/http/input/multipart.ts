@@ -7,7 +7,8 @@ import { filledText, flag, listOf, wholeNumber } from '../../options/value-rule.
 import { compileCoercions, type Coercion } from '../json/coerce.ts';
 import { unknownField } from '../json/unknown-fields.ts';
 import { takesMediaType, type RawBody } from '../declare/raw.ts';
-import { jsonSchemaOf, type JsonSchema, type OutputOf, type Schema, type SchemaIssue, type SchemaResult } from '../declare/schema.ts';
+import { withRootDefinitions } from '../../db/declare/root-definitions.ts';
+import { type JsonSchema, type OutputOf, partSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../declare/schema.ts';
 
 const busboy = onDemand<typeof BusboyPackage>('@fastify/busboy');
 
@@ -68,7 +69,7 @@ export function multipart<const P extends MultipartParts>(
   } = {},
 ): MultipartSchema<P> {
   const { bytesMax } = readOptions('multipart()', options, { bytesMax: wholeNumber(1) });
-  const json = (): JsonSchema => ({
+  const whole = (): JsonSchema => ({
     type: 'object',
     properties: Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, partJson(part)])),
     required: Object.entries(parts)
@@ -76,6 +77,7 @@ export function multipart<const P extends MultipartParts>(
       .map(([name]) => name),
     additionalProperties: false,
   });
+  const json = () => withRootDefinitions(whole());
   const read = (body: Readable, contentType: string) => readMultipart(body, contentType, parts);
   const rawBody: RawBody = Object.freeze({ mediaTypes: [MULTIPART], stream: true, bytesMax, read, json });
   return {
@@ -110,7 +112,7 @@ function isFilePart(part: FilePart | Schema): part is FilePart {
 }
 
 function partJson(part: FilePart | Schema): JsonSchema {
-  if (!isFilePart(part)) return jsonSchemaOf(part, 'input');
+  if (!isFilePart(part)) return partSchemaOf(part, 'input');
   const types = part.mediaTypes ?? ['application/octet-stream'];
   return { type: 'string', format: 'binary', contentMediaType: types.join(', ') };
 }
@@ -144,7 +146,7 @@ export async function readMultipart(
 }
 
 function coercionOf(part: Schema): Coercion | null | undefined {
-  return compileCoercions({ type: 'object', properties: { value: jsonSchemaOf(part, 'input') } }).get('value');
+  return compileCoercions(withRootDefinitions({ type: 'object', properties: { value: partSchemaOf(part, 'input') } })).get('value');
 }
 
 interface Collected {
