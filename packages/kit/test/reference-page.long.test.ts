@@ -268,7 +268,7 @@ test('every control has a name, every field a label, and the page has one main a
   await open();
   await page.getByRole('button', { name: 'Expand all' }).click();
   const nameless = await page.evaluate(
-    `[...document.querySelectorAll('button, a, input, summary')].filter((node) => !(node.getAttribute('aria-label') || node.textContent.trim() || node.labels?.length)).map((node) => node.outerHTML)`,
+    `[...document.querySelectorAll('button, a:not([hidden]), input, summary')].filter((node) => !(node.getAttribute('aria-label') || node.textContent.trim() || node.labels?.length)).map((node) => node.outerHTML)`,
   );
   expect(nameless).toEqual([]);
   await expect.poll(() => page.getByRole('main').count()).toBe(1);

@@ -51,6 +51,13 @@ export function withRootDefinitions(json: JsonSchema): JsonSchema {
   return count === (json['$defs'] === undefined ? 0 : 1) ? json : new Lifted(json).whole();
 }
 
+/** A definition, what it is called at the root, and whether it is the first one there. */
+interface Taken {
+  readonly name: string;
+  readonly at: string;
+  readonly isNew: boolean;
+}
+
 class Lifted {
   readonly #root: JsonSchema;
   readonly #definitions: Record<string, JsonSchema> = {};
@@ -68,9 +75,9 @@ class Lifted {
   #part({ $defs, ...schema }: JsonSchema, outer: ReadonlyMap<string, string>): JsonSchema {
     let names = outer;
     if (isMembers($defs)) {
-      const taken = Object.keys($defs).map((name) => [name, ...this.#take(name, $defs as Definitions)] as const);
-      const inner = new Map([...outer, ...taken.map(([name, at]) => [name, at] as const)]);
-      for (const [name, at, isNew] of taken) if (isNew) this.#definitions[at] = this.#part($defs[name] as JsonSchema, inner);
+      const taken = Object.keys($defs).map((name) => this.#take(name, $defs as Definitions));
+      const inner = new Map([...outer, ...taken.map(({ name, at }) => [name, at] as const)]);
+      for (const { name, at, isNew } of taken) if (isNew) this.#definitions[at] = this.#part($defs[name] as JsonSchema, inner);
       names = inner;
     }
     const { $ref } = schema;
@@ -79,14 +86,14 @@ class Lifted {
     return withParts(at === undefined ? schema : { ...schema, $ref: `#/$defs/${at}` }, (part) => this.#part(part, names));
   }
 
-  #take(name: string, definitions: Definitions): readonly [at: string, isNew: boolean] {
+  #take(name: string, definitions: Definitions): Taken {
     const text = textOf(name, definitions);
     for (let count = 1; ; count += 1) {
       const at = count === 1 ? name : `${name}_${count}`;
       const known = this.#texts.get(at);
       if (known !== undefined && known !== text) continue;
       this.#texts.set(at, text);
-      return [at, known === undefined];
+      return { name, at, isNew: known === undefined };
     }
   }
 }
