@@ -5,7 +5,7 @@ import { notTrue } from '../../db/sql/where/not-true.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { columnJsonSchema } from '../../db/declare/column-json.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import { withRootDefinitions } from '../../db/declare/root-definitions.ts';
+import { withRootDefinitions } from '../../db/values/root-definitions.ts';
 import { type JsonSchema, partSchemaOf } from '../../http/declare/schema.ts';
 import { compileCoercions } from '../../http/json/coerce.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';

@@ -1,4 +1,4 @@
-import { withRootDefinitions } from '../../db/declare/root-definitions.ts';
+import { withRootDefinitions } from '../../db/values/root-definitions.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/declare/schema.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';

@@ -2,7 +2,7 @@ import type { ColumnSettings } from './column.ts';
 import { decimalForm } from '../values/decimal.ts';
 import { explained } from '../values/pattern-sentence.ts';
 import { marksSensitive, schemaWithoutSensitive } from './sensitive-members.ts';
-import { asDefinition } from './root-definitions.ts';
+import { asDefinition } from '../values/root-definitions.ts';
 import { isSchema, type Schema } from '../values/standard-schema.ts';
 import type { ColumnKind } from './table-definition.ts';
 import { timestampText } from '../values/timestamp.ts';

@@ -1,4 +1,4 @@
-import { asDefinition, withRootDefinitions } from '../../db/declare/root-definitions.ts';
+import { asDefinition, withRootDefinitions } from '../../db/values/root-definitions.ts';
 import { isSchema, type Schema, type SchemaIssue, type SchemaResult } from '../../db/values/standard-schema.ts';
 
 export { isSchema };

@@ -7,7 +7,7 @@ import { filledText, flag, listOf, wholeNumber } from '../../options/value-rule.
 import { compileCoercions, type Coercion } from '../json/coerce.ts';
 import { unknownField } from '../json/unknown-fields.ts';
 import { takesMediaType, type RawBody } from '../declare/raw.ts';
-import { withRootDefinitions } from '../../db/declare/root-definitions.ts';
+import { withRootDefinitions } from '../../db/values/root-definitions.ts';
 import { type JsonSchema, type OutputOf, partSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../declare/schema.ts';
 
 const busboy = onDemand<typeof BusboyPackage>('@fastify/busboy');
