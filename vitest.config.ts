@@ -61,8 +61,8 @@ export default defineConfig({
   test: {
     pool: 'forks',
     reporters: ['default', './test/provision/test-report.ts'],
-    // One more than cores: tests of processes, browsers and timers wait most of their time.
-    maxWorkers: 3,
+    // Twice the cores of CI: with three, a quarter to a third of both was idle, as tests of processes, browsers and timers wait most of their time.
+    maxWorkers: 4,
     projects: [
       {
         resolve,
