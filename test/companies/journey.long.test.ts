@@ -142,7 +142,9 @@ describeProduct(
 
       const kit = async (...args: string[]) => {
         const ran = await runScript(process.execPath, [...KIT, ...args], TEMPLATE, { ...environment });
-        expect([args, ran.code, ran.stderr]).toEqual([args, 0, '']);
+        // Long commands tell how far they are.
+        const told = ran.stderr.split('\n').filter((line) => line !== '' && !/^\w+: \d+ (?:to do|done)$/.test(line));
+        expect([args, ran.code, told]).toEqual([args, 0, []]);
         return ran.stdout;
       };
       await kit('tenant', 'suspend', 'acme', '--reason', 'The invoice is open.');
