@@ -152,14 +152,14 @@ for (const [way, tenancy] of Object.entries(memberships))
       };
       const upload = await create('/uploads', { filename: 'a.txt', content_type: 'text/plain', size: 9_000_000, multipart: true });
       const hook = await create('/hooks', { url: 'https://hooks.example.com/', events: ['*'] });
-      await db.transaction((tx) => publish(tx, 'a.b', {}, { tenantKey: 'north' }));
-      const [delivery] = await db.query<{ id: string }>('select id from webhook_deliveries');
+      await db.transaction((tx) => publish(tx, 'a.b', {}, { owner: ADA, tenantKey: 'north' }));
+      const [delivery] = await db.query<{ id: string; event_id: string }>('select id, event_id from webhook_deliveries');
       const paper = await create('/papers', { title: 'Plan' });
       const given = await grant(db, { subject: `user:${BOB}`, set: 'viewer', object: { type: papers, id: paper } });
       Object.assign(ids, {
         '/jobs': { id: started.id },
         '/uploads': { id: upload },
-        '/hooks': { id: hook, endpoint_id: hook, delivery: delivery?.id },
+        '/hooks': { id: hook, endpoint_id: hook, delivery: delivery?.id, event: delivery?.event_id },
         '/papers': { id: paper, grant_id: given.id },
       });
     });
@@ -207,7 +207,10 @@ for (const [way, tenancy] of Object.entries(memberships))
         return mount === undefined ? [] : [{ name: `${method} ${below}`, mount, method, path: below, hasParams: below.includes(':') }];
       });
     // Below an endpoint, `:id` is a delivery.
-    const nameIn = (path: string, name: string) => (name === 'id' && path.includes(':endpoint_id') ? 'delivery' : name);
+    const nameIn = (path: string, name: string) => {
+      if (name === 'id' && path.includes(':endpoint_id')) return 'delivery';
+      return path === '/hooks/events/:id' ? 'event' : name;
+    };
     const fill = ({ path, mount }: Tried): string =>
       path.replaceAll(/:(\w+)/g, (_, name: string) => ids[mount]?.[nameIn(path, name)] ?? `no ${name}`);
     const bodyOf = ({ name, method }: Tried): unknown => (method === 'GET' || method === 'DELETE' ? undefined : (bodies[name] ?? {}));
