@@ -1,5 +1,6 @@
-// `npm run screenshots`: the screens of the admin site and the developers' portal into docs/images/, from a shop whose data and clock are the same at every run.
-import { mkdirSync } from 'node:fs';
+// `npm run screenshots`: the screens of the admin site and the developers' portal, from a shop whose data and clock are the same at every run. Those that a page
+// shows are written to docs/images/, where a new one begins as an empty file; all of them are in .data/screenshots/ to look at.
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
@@ -11,7 +12,8 @@ import { PASSWORD, Shop, STAFF } from '../packages/admin-ui/test/shop/shop.ts';
 import { eventType } from '../packages/kit/src/contrib/webhooks/index.ts';
 import { buildAdminSite } from './admin-site.ts';
 
-const folder = join(import.meta.dirname, '../docs/images');
+const shown = join(import.meta.dirname, '../docs/images');
+const folder = join(import.meta.dirname, '../.data/screenshots');
 
 const looks: Readonly<Record<string, BrowserContextOptions>> = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
@@ -112,10 +114,13 @@ async function picture(
   await page.clock.setFixedTime(NOW);
   const take = async (name: string): Promise<void> => {
     await page.waitForLoadState('networkidle');
+    await page.getByText('Loading …').first().waitFor({ state: 'hidden' });
     // The pointer rests where nothing lights up, and what fades has faded.
     await page.mouse.move(0, 0);
     await page.waitForTimeout(400);
-    await page.screenshot({ path: join(folder, `${site}-${name}-${look}.png`), animations: 'disabled', caret: 'hide' });
+    const file = `${site}-${name}-${look}.png`;
+    await page.screenshot({ path: join(folder, file), animations: 'disabled', caret: 'hide' });
+    if (existsSync(join(shown, file))) copyFileSync(join(folder, file), join(shown, file));
   };
   await page.goto(shop.address);
   await page.getByLabel('User name or e-mail address').fill(user);

@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { llmsText, plainPages, sidebar, siteContent, sitePages, slugOf } from './pages.ts';
 
@@ -31,6 +33,12 @@ test('every page but the landing page is in the sidebar exactly once', () => {
     .map(({ slug }) => slug)
     .filter((slug) => slug !== '');
   expect(links.toSorted()).toEqual(slugs.map((slug) => `/${slug}/`).toSorted());
+});
+
+test('every picture is on a page', () => {
+  const { files } = siteContent(sitePages());
+  const pictures = readdirSync(join(import.meta.dirname, '../images')).map((name) => `docs/images/${name}`);
+  expect(pictures.filter((picture) => !files.has(picture))).toEqual([]);
 });
 
 test('a guide without a place among the doors ends the build', () => {
