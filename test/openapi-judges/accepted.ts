@@ -7,6 +7,8 @@ const ACCEPTED: Readonly<Record<string, string>> = {
   'no-unused-components Component: "OrderChange"':
     'The events of a live list are in `itemSchema`, a word of OpenAPI 3.2 that redocly does not follow into `contentSchema`.',
   'no-unused-components Component: "FirmFeedChange"': 'The same.',
+  'no-ambiguous-paths Paths should resolve unambiguously. Found two ambiguous paths: `/v1/webhooks/events/{id}` and `/v1/webhooks/{':
+    'The id of an endpoint is a UUID, which `events` is not.',
   'array-items Schemas with "type: array", require a sibling "items" field components/schemas/Thing/properties/pair':
     'A tuple has `prefixItems` and `items: false`; the rule is older than both.',
   'array-items Schemas with "type: array", require a sibling "items" field components/schemas/NewThing/properties/pair': 'The same.',

@@ -91,7 +91,8 @@ async function follow() {
 async function showChanges(signal) {
   let isShown = false;
   changed.clear();
-  for await (const { event, key } of client.orders.live({ ...filters(), fields: ['id'] }, { signal })) {
+  // A list tells of changes of the fields that it shows: any change is one of `updated_at`.
+  for await (const { event, key } of client.orders.live({ ...filters(), fields: ['id', 'updated_at'] }, { signal })) {
     if (isShown && event === 'upsert') changed.add(key);
     if (event !== 'ready') continue;
     // Also the first time: an order may have changed since the page was read. What is being uploaded has its progress in the table, which is read again after it.
