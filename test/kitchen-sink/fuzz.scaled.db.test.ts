@@ -414,7 +414,7 @@ describeDatabases('every operation of every module, driven from the document', (
             note(`is ${String(response.headers['content-type'])}`);
             continue;
           }
-          const problem = response.json<Json>();
+          const problem = response.json();
           if (status >= 500) note(`${problem.code} ${problem.detail}`);
           if (problem.status !== status || typeof problem.detail !== 'string' || typeof problem.code !== 'string') note('is incomplete');
           const documented = operation.responses[status]?.['x-error-codes'];

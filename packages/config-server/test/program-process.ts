@@ -20,10 +20,12 @@ async function execute({ main, args, cwd, environment }: ProgramCommand): Promis
   runs += 1;
   // A query makes it another module, which runs; what it imports is there already.
   await import(`${pathToFileURL(join(source, main)).href}?run=${runs}`);
-  const code = Number(process.exitCode ?? 0);
+  const code = exitCodeOf(process);
   process.exitCode = undefined;
   return code;
 }
+
+const exitCodeOf = ({ exitCode = 0 }: Pick<NodeJS.Process, 'exitCode'>): number => Number(exitCode);
 
 for await (const line of createInterface({ input: process.stdin })) {
   const code = await execute(JSON.parse(line) as ProgramCommand);

@@ -54,7 +54,7 @@ const cardResource = resource(cards, {
 });
 class CardController extends CrudController(cardResource, {
   permission: allowAny,
-  filters: { cents: ['eq'], above: filter(Level, (level) => ({ cents: { gt: level as number } })) },
+  filters: { cents: ['eq'], above: filter(Level, (level) => ({ cents: { gt: level } })) },
   bulk: { create: true },
   export: ['jsonl'],
   live: true,
@@ -112,7 +112,7 @@ describeDatabases('schemas that others are put together of', (database) => {
   afterAll(() => tested[Symbol.asyncDispose]());
   const send = async (method: 'GET' | 'POST' | 'QUERY', path: string, payload?: object) => {
     const response = await tested.inject({ method: method as 'GET', url: `/v1${path}`, ...(payload === undefined ? {} : { payload }) });
-    return { status: response.statusCode, body: response.json<Json>() };
+    return { status: response.statusCode, body: response.json() };
   };
   const row = (id: number) => ({
     id,

@@ -32,7 +32,7 @@ interface OverviewSources {
   readonly members: readonly OverviewMember[];
   readonly users: UserTable;
   readonly quotas: RequestQuotas | null | undefined;
-  seatsOf(id: string, owner: string | undefined): Promise<number | null>;
+  readonly seatsOf: (id: string, owner: string | undefined) => Promise<number | null>;
 }
 
 /** More owners than these are a number. */

@@ -32,7 +32,7 @@ class Posts extends CrudController(
       rank: {
         requires: ['grade'],
         response: jsonSchema<string>({ type: 'string' }),
-        value: ({ grade }) => ((grade as number) > 3 ? 'senior' : 'junior'),
+        value: ({ grade }) => (grade > 3 ? 'senior' : 'junior'),
       },
     },
   }),

@@ -50,7 +50,7 @@ for (let n = 0; n < 18; n++)
       ...Object.fromEntries(
         dense.map((above, at) => [`r${at}`, t.ref<number | null>(() => above, { onDelete: 'cascade', type: t.int() }).nullable()]),
       ),
-    }) as unknown as Model,
+    }),
   );
 
 function tablesOf(models: readonly Model[]): HeldTables {

@@ -77,7 +77,7 @@ interface Followed {
 /** Rows of `_held`: a node, and the value by which a held row is found. Undefined where nobody can have any. */
 function followedSql(asked: Asked, references: readonly Reference[], targets: readonly Node[]): Followed | undefined {
   const nodes = [...targets];
-  const seeds: { readonly node: number; readonly type: string; sql(columns: string): string; readonly value: string }[] = [];
+  const seeds: { readonly node: number; readonly type: string; readonly sql: (columns: string) => string; readonly value: string }[] = [];
   // A table whose rows have one key is asked once whose they are, and not for each of its references.
   for (const model of new Set(references.map(({ child }) => child))) {
     const [key = '', ...more] = model.primaryKey;

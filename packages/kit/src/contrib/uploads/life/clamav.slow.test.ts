@@ -99,7 +99,10 @@ test('an empty piece of a file, as a store of your own may give, does not end it
       if (!isGreeted) return;
       while (rest.length >= 4 && rest.length >= 4 + rest.readUInt32BE()) {
         const length = rest.readUInt32BE();
-        if (length === 0) return void connection.end('stream: OK\0');
+        if (length === 0) {
+          connection.end('stream: OK\0');
+          return;
+        }
         scanned.push(rest.subarray(4, 4 + length));
         rest = rest.subarray(4 + length);
       }
