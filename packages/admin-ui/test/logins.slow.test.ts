@@ -203,7 +203,9 @@ test('an administrator looks at the application as a user, from the page of the 
     const dialog = page.getByRole('dialog');
     await fields(dialog);
     await dialog.getByRole('button', { name: 'Begin' }).click();
-    await page.getByText('This browser shows the application as vera sees it.').waitFor();
+    // The message of the view before may still be there.
+    await page.getByText('This browser shows the application as vera sees it.').first().waitFor();
+    await banner.waitFor();
   };
   await begin(async (dialog) => {
     await dialog.getByRole('button', { name: 'Begin' }).click();
