@@ -147,6 +147,40 @@ test('a form that ends too early, has no boundary or too many parts is 400', asy
   expect(await post('text/csv', 'a,b')).toBe(415);
 });
 
+test('a part without a name is 400, and the process goes on', async () => {
+  const post = async (...parts: readonly string[]) => {
+    const body = [...parts.map((part) => `--B\r\n${part}\r\n`), '--B--\r\n'].join('');
+    const headers = { 'content-type': 'multipart/form-data; boundary=B' };
+    const response = await fetch(`${address}/v1/x/form`, { method: 'POST', headers, body });
+    return [response.status, ((await response.json()) as { detail: string }).detail];
+  };
+  const title = 'Content-Disposition: form-data; name="title"\r\n\r\nall';
+  for (const disposition of ['form-data', 'form-data; filename="x.csv"', 'form-data; NAMES="title"']) {
+    const unnamed = `Content-Disposition: ${disposition}\r\n\r\nx`;
+    for (const parts of [[unnamed], [unnamed, title], [title, unnamed]])
+      expect([disposition, ...(await post(...parts))]).toEqual([disposition, 400, 'The form has a part without a name.']);
+  }
+  expect((await send((form) => form.append('file', csv(), 'x.csv'))).status).toBe(422);
+});
+
+test('text that no database can store is refused in fields and file names', async () => {
+  const { status, body } = await send((form) => {
+    form.append('file', csv(), 'x.csv');
+    form.append('title', 'a\0b');
+    form.append('tags', '\0');
+  });
+  const faults = (body.errors as { location: unknown[]; code: string }[]).map(({ location, code }) => `${location.join('.')} ${code}`);
+  expect([status, faults.sort()]).toEqual([422, ['body.tags invalid', 'body.title invalid']]);
+  const name = '--B\r\nContent-Disposition: form-data; name="picture"; filename="a\0.png"\r\n\r\nx\r\n--B--\r\n';
+  const headers = { 'content-type': 'multipart/form-data; boundary=B' };
+  const response = await fetch(`${address}/v1/x/form`, { method: 'POST', headers, body: name });
+  const { errors } = (await response.json()) as { errors: { location: unknown[]; code: string }[] };
+  expect([response.status, errors.map(({ location, code }) => `${location.join('.')} ${code}`)]).toEqual([
+    422,
+    expect.arrayContaining(['body.picture invalid']) as string[],
+  ]);
+});
+
 test('the document shows the parts of the form', () => {
   const document = wholeDocument(openApiDocument(app.routes, { title: 'x', version: '1' }));
   expect(JSON.stringify(document)).toContain('"contentMediaType":"text/*"');

@@ -8,6 +8,7 @@ import { compileCoercions, type Coercion } from '../json/coerce.ts';
 import { unknownField } from '../json/unknown-fields.ts';
 import { takesMediaType, type RawBody } from '../declare/raw.ts';
 import { withRootDefinitions } from '../../db/values/root-definitions.ts';
+import { isStorableText } from '../../db/values/storable-text.ts';
 import { type JsonSchema, type OutputOf, partSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../declare/schema.ts';
 
 const busboy = onDemand<typeof BusboyPackage>('@fastify/busboy');
@@ -158,6 +159,7 @@ interface Collected {
 /** A form has no use for more; each costs memory before anything is checked. */
 const PARTS_MAX = 100;
 const FIELD_BYTES_MAX = 100_000;
+const UNSTORABLE = 'Text must not contain U+0000 or half of a surrogate pair.';
 
 function collect(body: Readable, contentType: string, parts: MultipartParts): Promise<Collected> {
   const { promise, resolve, reject } = Promise.withResolvers<Collected>();
@@ -173,25 +175,29 @@ function collect(body: Readable, contentType: string, parts: MultipartParts): Pr
   // Parts of one chunk begin before the ones ahead of them have ended.
   const begun = new Set<string>();
   const form = openForm(contentType, names.length);
-  form.on('field', (name, value, nameTruncated, valueTruncated) => {
+  form.on('field', (name: string | undefined, value, nameTruncated, valueTruncated) => {
+    if (name === undefined) return fail(unnamedPart());
     const part = partOf(name);
     if (part === undefined || nameTruncated) refuse(name.slice(0, 100), 'unknown_field', unknownField([], name, names).message);
     else if (isFilePart(part)) refuse(name, 'invalid_type', 'Send a file: a part with a file name.');
     else if (valueTruncated) fail(tooLarge(FIELD_BYTES_MAX));
+    else if (!isStorableText(value)) refuse(name, 'invalid', UNSTORABLE);
     else collected.fields.set(name, [...(collected.fields.get(name) ?? []), value]);
   });
-  form.on('file', (name, stream, filename, _encoding, mediaType) => {
+  form.on('file', (name: string | undefined, stream, filename, _encoding, mediaType) => {
+    // A part that fails when the form does: the form says why.
+    stream.on('error', () => undefined);
+    if (name === undefined) return fail(unnamedPart());
     const part = partOf(name);
     const refused = (code: string, message: string) => {
       refuse(name.slice(0, 100), code, message);
       stream.resume();
     };
-    // A part that fails when the form does: the form says why.
-    stream.on('error', () => undefined);
     if (part === undefined) return refused('unknown_field', unknownField([], name, names).message);
     if (!isFilePart(part)) return refused('invalid_type', 'Send text, not a file.');
     if (begun.has(name)) return refused('duplicate', 'Send one file.');
     begun.add(name);
+    if (!isStorableText(filename ?? '')) return refused('invalid', UNSTORABLE);
     if (part.mediaTypes !== undefined && !takesMediaType(part.mediaTypes, mediaType))
       return refused('invalid', `Send ${part.mediaTypes.join(' or ')}.`);
     const chunks: Buffer[] = [];
@@ -221,6 +227,11 @@ function openForm(contentType: string, partCount: number): BusboyPackage.BusboyI
   } catch (cause) {
     throw coreErrors.malformed_body({ detail: 'The Content-Type of the form has no boundary.', cause });
   }
+}
+
+/** The parser leaves out the name of a part that has none, whatever its types say. */
+function unnamedPart(): Error {
+  return coreErrors.malformed_body({ detail: 'The form has a part without a name.' });
 }
 
 function tooLarge(bytesMax: number): Error {
