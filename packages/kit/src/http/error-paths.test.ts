@@ -188,6 +188,34 @@ for (const format of ['problem+json', 'detail'] as const) {
       expect((await fetch(`http://127.0.0.1:${port}/nowhere`, { method: 'OPTIONS' })).status).toBe(404);
     });
 
+    test('a request that no route takes is 404 or 405 whatever its body is', async () => {
+      const bodies: readonly [type: string, body: string][] = [
+        ['application/json', '{bad'],
+        ['application/json; charset=latin1', '{}'],
+        ['json', '{}'],
+        ['', 'a'],
+        ['text/plain', 'a'],
+        ['multipart/form-data', 'a'],
+      ];
+      for (const [path, status, code] of [
+        ['/nowhere', 404, 'not_found'],
+        ['/v1/things/throws/error', 405, 'method_not_allowed'],
+      ]) {
+        for (const method of ['POST', 'PUT', 'DELETE', 'QUERY']) {
+          for (const [type, body] of bodies) {
+            const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, body, headers: { 'content-type': type } });
+            const members = (await answer.json()) as { code: string };
+            expect([path, method, type, answer.status, members.code]).toEqual([path, method, type, status, code]);
+          }
+        }
+        for (const head of ['QUERY', 'POST']) {
+          const sized = head === 'POST' ? 'Content-Type: application/json\r\nContent-Length: 9000000\r\n' : '';
+          const answer = await exchange(`${head} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${sized}\r\n`);
+          expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+        }
+      }
+    });
+
     test('… however the address is written, and not for one that only resembles it', async () => {
       expect((await fetch(`http://127.0.0.1:${port}/v1/th%69ngs`)).status).toBe(204);
       expect((await fetch(`http://127.0.0.1:${port}/v1/th%69ngs`, { method: 'PATCH' })).headers.get('allow')).toBe(

@@ -76,7 +76,11 @@ export function serveRoutes(fastify: FastifyInstance, host: Host, served: Served
       for (const route of rawRoutes) serve(context, route);
     });
   const unmatchedRequests = new UnmatchedRequests(host, served);
-  fastify.setErrorHandler((error, request, reply) => unmatchedRequests.fail(request, reply, error));
+  fastify.setErrorHandler((error, request, reply) => {
+    // Fastify reads the body of a request that no route takes, too. What is wrong with it does not matter there.
+    if (request.is404) unmatchedRequests.answer(request, reply, fastify.prefix);
+    else unmatchedRequests.fail(request, reply, error);
+  });
   // Inside a foreign server a plugin without a prefix has no 404s of its own: that server's stay in force.
   if (server === 'own' || fastify.prefix !== '')
     fastify.setNotFoundHandler((request, reply) => unmatchedRequests.answer(request, reply, fastify.prefix));
