@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** The query message of COMMIT. */
-const COMMIT = Buffer.from('commit\0');
+const COMMIT = 'commit\0';
 
 /** In front of a PostgreSQL server, to lose a connection at the worst moment. */
 export interface CommitProxy {
   readonly url: string;
-  /** The next COMMIT gets no answer: it never reaches the server, or has been carried out. */
-  cutNext(when: 'before' | 'after'): void;
+  /** The next COMMIT, or message with these words, gets no answer: it never reaches the server, or has been carried out. */
+  cutNext(when: 'before' | 'after', words?: string): void;
   readonly cuts: number;
   close(): Promise<void>;
 }
@@ -16,7 +16,7 @@ export interface CommitProxy {
 export async function startCommitProxy(target: string): Promise<CommitProxy> {
   const address = new URL(target);
   const sockets = new Set<Socket>();
-  let armed: 'before' | 'after' | undefined;
+  let armed: { readonly when: 'before' | 'after'; readonly words: string } | undefined;
   let cuts = 0;
   const server = createServer((client) => {
     const upstream = connect(Number(address.port), address.hostname);
@@ -34,8 +34,8 @@ export async function startCommitProxy(target: string): Promise<CommitProxy> {
       });
     }
     client.on('data', (bytes: Buffer) => {
-      if (armed !== undefined && bytes.includes(COMMIT)) {
-        const when = armed;
+      if (armed !== undefined && bytes.includes(armed.words)) {
+        const { when } = armed;
         armed = undefined;
         cuts += 1;
         isCut = true;
@@ -57,7 +57,7 @@ export async function startCommitProxy(target: string): Promise<CommitProxy> {
   url.port = String((server.address() as AddressInfo).port);
   return {
     url: url.href,
-    cutNext: (when) => void (armed = when),
+    cutNext: (when, words = COMMIT) => void (armed = { when, words }),
     get cuts() {
       return cuts;
     },

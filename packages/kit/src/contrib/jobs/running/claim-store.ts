@@ -1,5 +1,7 @@
 // SQL of the worker: which jobs may run now, and claiming them.
+import { randomUUID } from 'node:crypto';
 import type { Db } from '../../../db/engine/db.ts';
+import { release, type Held } from './result-store.ts';
 
 /** A job in the hands of this worker. */
 export interface Claim {
@@ -38,8 +40,8 @@ const CLAIM_UPDATE = `status = 'running', attempts = w.attempts + 1, worker = $W
 
 // A token of its own for every row and every claim: the beginning of a random UUID for the claim, the end of the job's. A random one for each
 // row is a call of the system for each.
-const TOKEN_POSTGRES = `claim_token = left(cast(claim.uuid as text), 24) || right(cast(w.id as text), 12)`;
-const CLAIM_POSTGRES = '(select gen_random_uuid() as uuid) claim';
+const tokenPostgres = (claim: string): string => `claim_token = left(${claim}, 24) || right(cast(w.id as text), 12)`;
+const TOKEN_BEGINNING = 24;
 /** All of it as one document: the driver takes as long for one row as JSON.parse for twenty. */
 const DOCUMENT = `(select json_agg(r) from (select ${CLAIMED} from d) r) as jobs`;
 // A claim does not wait for the disk: others see it at once, and a crash of the server that forgets the last claims leaves the jobs ready.
@@ -78,9 +80,9 @@ const claimReadyPostgres = (max: number): string => `with recursive level as mat
     order by j.run_at, j.id limit (select ceil(${max}.0 / greatest(count(*), 1)) from visited) for update skip locked
   ) due
 ), chosen as materialized (select turn_key, place, turn, at, id from found order by turn, place limit ${max}), d as (
-  update jobs w set ${CLAIM_UPDATE.replace('$WORKER', '$3').replace('$NOW', '$2')}, ${TOKEN_POSTGRES},
+  update jobs w set ${CLAIM_UPDATE.replace('$WORKER', '$3').replace('$NOW', '$2')}, ${tokenPostgres('$7')},
     claimed_until = clock_timestamp() + $6 * interval '1 millisecond'
-  from ${CLAIM_POSTGRES} where w.ctid = any(array(select at from chosen))
+  where w.ctid = any(array(select at from chosen))
   returning w.id, w.claim_token, w.name, w.version, w.queue, w.input, w.attempts, w.attempts_max, w.serial_key, w.owner_id, w.tenant_key, w.traceparent, w.request_id
 )
 select ${DOCUMENT}, (select json_agg(id order by turn, place) from chosen) as ids, (select priority from level) as level,
@@ -92,6 +94,8 @@ const ABOVE_ALL = 2_147_483_647;
 /** Where a worker is in going round the owners of a queue. */
 export interface RoundRobin {
   lastTurn: string;
+  /** Claims that failed: the database went away, and may have made them. */
+  unanswered?: readonly string[];
 }
 
 /**
@@ -100,12 +104,26 @@ export interface RoundRobin {
  */
 export async function claimReady(db: Db, limits: ClaimLimits, round: RoundRobin): Promise<readonly Claim[]> {
   const asked = { ...limits, max: fewSizes(limits.max) };
+  await releaseUnanswered(db, round);
   for (let below = ABOVE_ALL; ;) {
     const found = await (db.dialect === 'postgres' ? claimLevelPostgres : claimLevelSqlite)(db, asked, round, below);
     if (found.level === null || found.claims.length > 0) return found.claims;
     // Nothing of a level that has ready jobs: others are claiming them right now.
     below = found.level;
   }
+}
+
+/** By then the leases of those before have ended. */
+const UNANSWERED_MAX = 100;
+const UNANSWERED = `select id, claim_token as token from jobs
+  where claimed_until is not null and left(claim_token, ${TOKEN_BEGINNING}) = any(cast($1 as text[]))`;
+
+/** Jobs that were claimed for nobody are ready again, with all their attempts, before their leases end. */
+async function releaseUnanswered(db: Db, round: RoundRobin): Promise<void> {
+  if (round.unanswered === undefined || round.unanswered.length === 0) return;
+  const beginnings = round.unanswered.map((claim) => claim.slice(0, TOKEN_BEGINNING));
+  await release(db, await db.query<Held>(UNANSWERED, [beginnings]));
+  round.unanswered = [];
 }
 
 interface ClaimedLevel {
@@ -121,11 +139,17 @@ function fewSizes(count: number): number {
 
 async function claimLevelPostgres(db: Db, limits: ClaimLimits, round: RoundRobin, below: number): Promise<ClaimedLevel> {
   const { queue, now, worker, leaseMs, max } = limits;
-  const parameters = [queue, now, worker, round.lastTurn, below, leaseMs];
-  const [row] = await db.query<{ jobs: Claim[] | null; ids: string[] | null; level: number | null; last_turn: string | null }>(
-    claimReadyPostgres(max),
-    parameters,
-  );
+  const claim = randomUUID();
+  const parameters = [queue, now, worker, round.lastTurn, below, leaseMs, claim];
+  const [row] = await db
+    .query<{ jobs: Claim[] | null; ids: string[] | null; level: number | null; last_turn: string | null }>(
+      claimReadyPostgres(max),
+      parameters,
+    )
+    .catch((error: unknown) => {
+      round.unanswered = [...(round.unanswered ?? []).slice(1 - UNANSWERED_MAX), claim];
+      throw error;
+    });
   if (row?.last_turn !== null && row?.last_turn !== undefined) round.lastTurn = row.last_turn;
   return { claims: inOrder(row?.jobs ?? [], row?.ids ?? []), level: row?.level ?? null };
 }
@@ -201,9 +225,9 @@ async function claimIdsSqlite(tx: Db, ids: readonly string[], { worker, now, lea
 }
 
 const CLAIM_ONE_POSTGRES = `with d as (
-  update jobs w set ${CLAIM_UPDATE.replace('$WORKER', '$3').replace('$NOW', '$2')}, ${TOKEN_POSTGRES},
+  update jobs w set ${CLAIM_UPDATE.replace('$WORKER', '$3').replace('$NOW', '$2')}, ${tokenPostgres('$5')},
     claimed_until = clock_timestamp() + $4 * interval '1 millisecond'
-  from ${CLAIM_POSTGRES} where w.id = $1 and w.status = 'queued' and w.is_ready
+  where w.id = $1 and w.status = 'queued' and w.is_ready
   returning w.id, w.claim_token, w.name, w.version, w.queue, w.input, w.attempts, w.attempts_max, w.serial_key, w.owner_id, w.tenant_key, w.traceparent, w.request_id
 )
 select ${DOCUMENT} from ${WITHOUT_SYNC}`;
@@ -211,7 +235,13 @@ select ${DOCUMENT} from ${WITHOUT_SYNC}`;
 /** Claims one job by its id, for queues of other engines. Undefined: another worker has it, or it is not ready. */
 export async function claimOne(db: Db, id: string, limits: Omit<ClaimLimits, 'queue' | 'max'>): Promise<Claim | undefined> {
   if (db.dialect === 'postgres') {
-    const [row] = await db.query<{ jobs: Claim[] | null }>(CLAIM_ONE_POSTGRES, [id, limits.now, limits.worker, limits.leaseMs]);
+    const [row] = await db.query<{ jobs: Claim[] | null }>(CLAIM_ONE_POSTGRES, [
+      id,
+      limits.now,
+      limits.worker,
+      limits.leaseMs,
+      randomUUID(),
+    ]);
     return row?.jobs?.[0];
   }
   return (await claimIdsSqlite(db, [id], { ...limits, queue: '', max: 1 }))[0];

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { startCommitProxy, type CommitProxy } from '../../../../test/jobs/commit-proxy.ts';
 import { migrateJobs } from '../../../../test/jobs/describe-jobs.ts';
@@ -9,7 +9,7 @@ import { job } from '../declare/job.ts';
 import { unbindJobs, useJobs } from '../rows/jobs.ts';
 import { startJob } from '../start/start-job.ts';
 import { findJob } from '../rows/store.ts';
-import { runDueJobs } from '../manage/work-jobs.ts';
+import { runDueJobs, startJobWorker } from '../manage/work-jobs.ts';
 
 const clock = fakeClock('2026-03-01T12:00:00.000Z');
 let proxy: CommitProxy;
@@ -43,6 +43,8 @@ const stepped = job('stepped', {
     });
   },
 });
+
+const once = job('once', { input, retry: { attempts: 1 }, run: () => Promise.resolve() });
 
 describe('a connection that is lost during COMMIT', () => {
   let place: DatabasePlace;
@@ -81,4 +83,20 @@ describe('a connection that is lost during COMMIT', () => {
         expect(await findJob(db, id)).toMatchObject({ status: 'succeeded', attempts: when === 'after' ? 1 : 2 });
         expect(await db.query('select what from effects where what = $1', [what])).toHaveLength(1);
       });
+
+  test('lost after the server has claimed a job: the job runs with the next claim, and has all its attempts', async () => {
+    // The text of a statement is sent each time.
+    const unprepared = await openDatabase(proxy.url, { clock, prepare: false });
+    onTestFinished(() => unprepared.close());
+    useJobs(unprepared, { jobs: [once] });
+    onTestFinished(() => unbindJobs(unprepared));
+    const { id } = await unprepared.transaction((tx) => startJob(tx, once, { what: 'claimed' }));
+    const cuts = proxy.cuts;
+    proxy.cutNext('after', 'with recursive level');
+    const worker = await startJobWorker(unprepared);
+    onTestFinished(() => worker.stop());
+    await vi.waitUntil(async () => (await findJob(db, id))?.status === 'succeeded', { timeout: 50_000, interval: 20 });
+    expect(proxy.cuts - cuts).toBe(1);
+    expect(await findJob(db, id)).toMatchObject({ attempts: 1, attempts_max: 1 });
+  });
 });
