@@ -257,7 +257,8 @@ function addList(command: CommanderCommand, context: CommandContext<App>): void 
     .action(async () => {
       const { db } = await context.app();
       const users: UserRow[] = [];
-      for (let page = await listUsers(db, PAGE, 0); page.length > 0; page = await listUsers(db, PAGE, users.length)) users.push(...page);
+      for (let page = await listUsers(db, '', PAGE); page.length > 0; page = await listUsers(db, users.at(-1)?.username ?? '', PAGE))
+        users.push(...page);
       if (context.json) return context.print(JSON.stringify(users.map(asJson), null, 2));
       for (const user of users) context.print([user.username, user.email ?? '-', flagsOf(user), user.id].join('  '));
       if (users.length === 0) context.print('There are no users.');

@@ -195,10 +195,9 @@ function addList(command: CommanderCommand, context: Context): void {
       const { statements, clock } = keyringOf(db);
       const now = clock.now();
       const keys: ApiKey[] = [];
-      for (;;) {
-        const page = await listKeys(db, statements, { ownerId, state }, { now, limit: PAGE, offset: keys.length });
-        keys.push(...page.keys);
-        if (page.keys.length < PAGE) break;
+      for (let page: ApiKey[] = [], first = true; first || page.length === PAGE; first = false) {
+        page = await listKeys(db, statements, { ownerId, state, after: keys.at(-1) }, { now, limit: PAGE });
+        keys.push(...page);
       }
       if (context.json) return context.print(JSON.stringify(keys.map((key) => asJson(key, now))));
       for (const key of keys) context.print(line(key, now));

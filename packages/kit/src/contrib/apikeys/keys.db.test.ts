@@ -11,7 +11,7 @@ import { keyringOf } from './verify/keyring.ts';
 import { revokeApiKey } from './manage/revoke.ts';
 import { rotateApiKey } from './manage/rotate.ts';
 import { KEY_STATES, keyState } from './key/state.ts';
-import { listKeys } from './rows/store.ts';
+import { countKeys, listKeys } from './rows/store.ts';
 import { updateApiKey } from './manage/update.ts';
 import { useApiKeys, type ApiKeysInUse } from './request/use-api-keys.ts';
 import { verifyApiKey } from './verify/verify.ts';
@@ -271,15 +271,18 @@ describeDatabases(
         }
         clock.advance(DAY_MS);
         const { statements } = keyringOf(database.db);
-        const page = { now: clock.now(), limit: 100, offset: 0 };
+        const page = { now: clock.now(), limit: 100 };
         for (const enabled of [true, false]) {
           await setEnabled(database.db, 'listed', enabled);
-          const { keys: every } = await listKeys(database.db, statements, { ownerId: 'no-listed' }, page);
+          const every = await listKeys(database.db, statements, { ownerId: 'no-listed' }, page);
           expect(every).toHaveLength(6);
           for (const state of KEY_STATES) {
-            const { keys: found, count } = await listKeys(database.db, statements, { ownerId: 'no-listed', state }, page);
+            const found = await listKeys(database.db, statements, { ownerId: 'no-listed', state }, page);
             expect([state, found]).toEqual([state, every.filter((key) => keyState(key, clock.now()) === state)]);
-            expect(count).toBe(found.length);
+            expect(await countKeys(database.db, statements, { ownerId: 'no-listed', state }, page.now)).toBe(found.length);
+            const first = await listKeys(database.db, statements, { ownerId: 'no-listed', state }, { ...page, limit: 2 });
+            const rest = await listKeys(database.db, statements, { ownerId: 'no-listed', state, after: first.at(-1) }, page);
+            expect([...first, ...rest]).toEqual(found);
           }
         }
       });

@@ -40,7 +40,7 @@ export const tenantCommand: Command<App> = {
         const { db } = await context.app();
         const found: TenantRow[] = [];
         for (let page: TenantRow[] = [], first = true; first || page.length === PAGE; first = false) {
-          page = await list(db, tenants, { orderBy: ['slug'], limit: PAGE, offset: found.length });
+          page = await list(db, tenants, { where: { slug: { gt: found.at(-1)?.slug ?? '' } }, orderBy: ['slug'], limit: PAGE });
           found.push(...page);
         }
         if (context.json) return context.print(JSON.stringify(found, null, 2));

@@ -74,7 +74,8 @@ export const groupCommand: Command<App> = {
       .action(async () => {
         const { db } = await context.app();
         const groups: Awaited<ReturnType<typeof listGroups>> = [];
-        for (let page = await listGroups(db, PAGE, 0); page.length > 0; page = await listGroups(db, PAGE, groups.length))
+        const first = { tenant_key: '', name: '' };
+        for (let page = await listGroups(db, first, PAGE); page.length > 0; page = await listGroups(db, groups.at(-1) ?? first, PAGE))
           groups.push(...page);
         if (context.json) return context.print(JSON.stringify(groups.map(asJson), null, 2));
         for (const { name, tenant_key, members, id } of groups)

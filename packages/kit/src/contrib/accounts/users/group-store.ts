@@ -59,11 +59,16 @@ export async function deleteGroupRow(tx: Db, id: string): Promise<void> {
   await tx.query('delete from groups where id = $1', [id]);
 }
 
-export async function listGroups(db: Db, limit: number, offset: number): Promise<(GroupRow & { readonly members: number })[]> {
+/** A page by tenant and name, after this group. */
+export async function listGroups(
+  db: Db,
+  after: Pick<GroupRow, 'tenant_key' | 'name'>,
+  limit: number,
+): Promise<(GroupRow & { readonly members: number })[]> {
   const rows = await db.query<GroupRow & { members: number | bigint }>(
     `select ${GROUP}, (select count(*) from group_members m where m.group_id = g.id) as members
-     from groups g order by tenant_key, name limit $1 offset $2`,
-    [limit, offset],
+     from groups g where (tenant_key, name) > ($1, $2) order by tenant_key, name limit $3`,
+    [after.tenant_key, after.name, limit],
   );
   return rows.map((row) => Object.assign(row, { members: Number(row.members) }));
 }

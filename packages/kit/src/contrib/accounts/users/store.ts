@@ -54,8 +54,9 @@ export async function findUserByLogin(db: Db, login: string): Promise<UserRow | 
   return row ?? null;
 }
 
-export async function listUsers(db: Db, limit: number, offset: number): Promise<UserRow[]> {
-  return db.query<UserRow>(`select ${USER} from users order by username limit $1 offset $2`, [limit, offset]);
+/** A page by name, after the user with this name. */
+export async function listUsers(db: Db, after: string, limit: number): Promise<UserRow[]> {
+  return db.query<UserRow>(`select ${USER} from users where username > $1 order by username limit $2`, [after, limit]);
 }
 
 /** null when the name or the address is taken; nothing is written then. */

@@ -251,25 +251,19 @@ export interface KeyFilter {
   readonly state?: KeyState | undefined;
 }
 
-export interface KeyPage {
-  readonly keys: readonly ApiKey[];
-  readonly count: number;
-}
-
-/** Newest first. */
+/** A page, newest first: those older than the last key of the page before. */
 export async function listKeys(
   db: Db,
   statements: KeyStatements,
-  filter: KeyFilter,
-  page: { readonly now: Date; readonly limit: number; readonly offset: number },
-): Promise<KeyPage> {
-  const { where, parameters } = conditionsOf(statements, filter, page.now);
-  const [limit, offset] = [`$${parameters.length + 1}`, `$${parameters.length + 2}`];
+  filter: KeyFilter & { readonly after?: ApiKey | undefined },
+  { now, limit }: { readonly now: Date; readonly limit: number },
+): Promise<ApiKey[]> {
+  const { where, parameters } = conditionsOf(statements, filter, now);
   const rows = await db.query<KeyRow>(
-    `${statements.select} ${statements.from}${where} order by k.created_at desc, k.id desc limit ${limit} offset ${offset}`,
-    [...parameters, page.limit, page.offset],
+    `${statements.select} ${statements.from}${where} order by k.created_at desc, k.id desc limit $${parameters.length + 1}`,
+    [...parameters, limit],
   );
-  return { keys: rows.map(toApiKey), count: await countKeys(db, statements, filter, page.now) };
+  return rows.map(toApiKey);
 }
 
 export async function countKeys(db: Db, statements: KeyStatements, filter: KeyFilter, now: Date): Promise<number> {
@@ -280,13 +274,14 @@ export async function countKeys(db: Db, statements: KeyStatements, filter: KeyFi
 
 function conditionsOf(
   { ownerIsActive }: KeyStatements,
-  { state, ownerId }: KeyFilter,
+  { state, ownerId, after }: KeyFilter & { readonly after?: ApiKey | undefined },
   now: Date,
 ): { where: string; parameters: unknown[] } {
   const parameters: unknown[] = [];
   const parameter = (value: unknown) => `$${parameters.push(value)}`;
   const conditions: string[] = [];
   if (ownerId !== undefined) conditions.push(`k.owner_id = ${parameter(ownerId)}`);
+  if (after !== undefined) conditions.push(`(k.created_at, k.id) < (${parameter(after.created_at)}, ${parameter(after.id)})`);
   if (state !== undefined) conditions.push(...stateConditions(ownerIsActive, state, now, parameter));
   return { where: conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`, parameters };
 }
