@@ -2,10 +2,13 @@ import type { Readable } from 'node:stream';
 import { setImmediate as yieldLoop } from 'node:timers/promises';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { type FieldError } from '../../errors/kit-error.ts';
+import { marksSensitive } from '../../db/declare/sensitive-members.ts';
+import { type SchemaResult, stepsOf } from '../../db/values/standard-schema.ts';
+import { fieldError } from '../../http/input/read-input.ts';
 import type { JsonLimits } from '../../http/json/parse-json.ts';
 import { inexactNumberFaults } from '../../http/json/inexact-numbers.ts';
 import { compileUnknownFields } from '../../http/json/unknown-fields.ts';
-import { jsonSchemaOf } from '../../http/declare/schema.ts';
+import { type JsonSchema, jsonSchemaOf } from '../../http/declare/schema.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { INPUT_LIMITS } from '../../options/input-limits.ts';
 import type { RowIntent } from '../write/intent.ts';
@@ -31,10 +34,7 @@ import {
 import { unwritableColumns } from '../policy/unwritable-columns.ts';
 
 /** What the schema of a row says about it. */
-interface RowResult {
-  readonly value?: Item;
-  readonly issues?: readonly { readonly message: string; readonly code?: string; readonly path?: readonly unknown[] }[];
-}
+type RowResult = SchemaResult<unknown>;
 
 /** The first phase: reads and checks rows, and notes what is wrong with them. */
 export class RowReader {
@@ -118,7 +118,9 @@ export class RowReader {
     if (file.header !== undefined) this.#header(file.header);
     const declared = this.#access.schema ?? bodySchemas(policy, this.#access.input, undefined, this.#access.address).create;
     const schema = declared['~standard'];
-    const findUnknown = compileUnknownFields(jsonSchemaOf(declared, 'input'));
+    const json = jsonSchemaOf(declared, 'input');
+    const findUnknown = compileUnknownFields(json);
+    const sensitive = marksSensitive(json) ? json : undefined;
     const items: ImportItem[] = [];
     let count = 0;
     const isCsv = file.header !== undefined;
@@ -137,7 +139,7 @@ export class RowReader {
           const known = this.#faults.length;
           // As in a body, members of a JSON column that its schema does not know are errors, not dropped.
           findUnknown?.(given, [...at], this.#faults);
-          const result = schema.validate(given) as RowResult | Promise<RowResult>;
+          const result = schema.validate(given);
           const hasUnknown = this.#faults.length > known;
           const faults = row.fault === undefined ? (row.faults ?? {}) : {};
           for (const [name, message] of Object.entries(faults)) this.refuse([...at, name], 'invalid', message);
@@ -146,6 +148,7 @@ export class RowReader {
             given,
             withoutIssuesOf(faults, result instanceof Promise ? await result : result),
             hasUnknown,
+            sensitive,
           );
           if (row.fault === undefined) this.#refuseInexact(row.values, given, at, this.#faults.slice(known));
           if (item !== undefined) items.push(item);
@@ -206,17 +209,19 @@ export class RowReader {
   }
 
   /** `hasUnknown`: it has members that are unknown, which were reported. */
-  #item(number: number, given: Record<string, unknown>, result: RowResult, hasUnknown: boolean): ImportItem | undefined {
+  #item(
+    number: number,
+    given: Record<string, unknown>,
+    result: RowResult,
+    hasUnknown: boolean,
+    sensitive: JsonSchema | undefined,
+  ): ImportItem | undefined {
     if (result.issues !== undefined) {
-      for (const { message, code = 'invalid', path = [] } of result.issues) {
+      for (const issue of result.issues) {
+        const { location, code, message } = fieldError(['body', number], given, issue, sensitive);
         // A strict schema complains once more about what was already found, without saying where.
-        if (hasUnknown && code === 'unrecognized_keys') continue;
-        const isMissing = path.length > 0 && given[String(path[0])] === undefined;
-        this.refuse(
-          ['body', number, ...path.map(String)],
-          isMissing ? 'required' : code,
-          isMissing ? 'Required.' : `${message.charAt(0).toUpperCase()}${message.slice(1)}${message.endsWith('.') ? '' : '.'}`,
-        );
+        if (hasUnknown && code === 'unknown_field') continue;
+        this.refuse(location, code, `${message.charAt(0).toUpperCase()}${message.slice(1)}${message.endsWith('.') ? '' : '.'}`);
       }
       return undefined;
     }
@@ -305,5 +310,10 @@ export class RowReader {
 /** What is wrong with a cell is said once. */
 function withoutIssuesOf(faults: Readonly<Record<string, string>>, result: RowResult): RowResult {
   if (result.issues === undefined) return result;
-  return { issues: result.issues.filter(({ path = [] }) => path.length === 0 || !Object.hasOwn(faults, String(path[0]))) };
+  return {
+    issues: result.issues.filter((issue) => {
+      const [name] = stepsOf(issue);
+      return name === undefined || !Object.hasOwn(faults, name);
+    }),
+  };
 }
