@@ -139,6 +139,8 @@ export interface ReceivedMessage extends Pick<VerifiedMessage, 'id' | 'timestamp
 
 export function readMessage(headers: ReceivedHeaders, options: VerifyOptions | undefined): ReceivedMessage {
   checkNames(options);
+  if (typeof headers !== 'object' || (headers as unknown) === null)
+    throw new TypeError('Pass the headers of the request: an object with their names, or fetch Headers.');
   const id = headerValue(headers, 'webhook-id');
   const timestamp = headerValue(headers, 'webhook-timestamp');
   const signature = headerValue(headers, 'webhook-signature');

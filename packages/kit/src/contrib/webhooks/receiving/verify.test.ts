@@ -207,6 +207,12 @@ describe.each(builds)('%s', (_name, verify) => {
     }
   });
 
+  test('headers that are none are an error of the caller, which names them', async () => {
+    for (const none of [undefined, null, 'webhook-id: a', 7])
+      expect(await reasonOf(secret, none as unknown as typeof headers, body, at)).toBe('TypeError');
+    expect(() => onNode.verifySignature(secret, undefined as never, body)).toThrow('Pass the headers of the request');
+  });
+
   test.each([[''], ['whsec_'], ['whsec_c2hvcnQ='], ['c2hvcnQ='], ['whpk_c2hvcnQ='], ['nonsense!'], [pair.privateKey]])(
     'the unusable secret %# is an error, even beside a good one',
     async (bad) => {
