@@ -17,6 +17,14 @@ test('every option of CrudController() has a row of its own on the reference pag
   expect(rowsOf('The controller').toSorted()).toEqual(Object.keys(controllerRules).toSorted());
 });
 
+test.each([
+  ['The resource', resourceRules],
+  ['The controller', controllerRules],
+])('every option of "%s" stands in an example that is compiled', (_title, rules) => {
+  const code = [...page.matchAll(/^```ts(?: continues)?\n([\s\S]*?)^```/gm)].map(([, text]) => text).join('\n');
+  expect(Object.keys(rules).filter((option) => !new RegExp(`(?<![\\w.])${option}: `).test(code))).toEqual([]);
+});
+
 /** What the page says about each; a limit without a line here does not compile. */
 const said: Readonly<Record<keyof typeof limits | keyof typeof usualLimits, string>> = {
   page: '50 rows unless a client asks for more',

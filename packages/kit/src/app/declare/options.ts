@@ -27,6 +27,11 @@ export interface GiveEachControllerAPath {
   readonly pathIsMissing: never;
 }
 
+/** Versions of the API by path: `{ '/v1': { '/orders': OrderController } }`. */
+export interface VersionsByPath {
+  readonly [path: string]: VersionMount | Controllers | GiveEachControllerAPath;
+}
+
 /** A version of the API with its own rules. The short form is just its controllers. */
 export interface VersionMount {
   readonly controllers: Controllers;
@@ -53,7 +58,7 @@ export interface AppOptions extends TenantSource {
   /** Modules of the toolkit and plugins: `[accounts(), jobs(), webhooks()]`. Their order does not matter. */
   readonly modules?: readonly Module[];
   /** Controllers by path: `{ "/v1": { "/orders": OrderController } }`. */
-  readonly mount: Readonly<Record<string /* '/v1' */, VersionMount | Controllers | GiveEachControllerAPath>>;
+  readonly mount: VersionsByPath;
   /** Asked in order, before those of the modules. */
   readonly authenticators?: readonly Authenticator[];
   /** Where users are found by id. Default: those of a module, such as `accounts()`. */
