@@ -1,5 +1,5 @@
 import type { App, Command } from 'kit';
-import { insert } from 'kit/db';
+import { find, findBy, insert, update } from 'kit/db';
 import { memberships, organizations, ROLES, type Role } from './organizations.ts';
 
 /** `kit organization create "Blue Bikes"`, `kit organization add <id> ada --role agent` */
@@ -17,14 +17,18 @@ export const organizationCommand: Command<App> = {
       });
     command
       .command('add <organization> <username>')
-      .description('add a user to an organization')
+      .description('add a user to an organization, or give a member another role')
       .option('--role <role>', ROLES.join(' or '), 'member')
       .action(async (organization: string, username: string, { role }: { role: string }) => {
         if (!ROLES.includes(role as Role)) context.fail(`There is no role "${role}"; there are ${ROLES.join(' and ')}.`);
         const app = await context.app();
         const found = await app.users?.findByLogin(app.db, username);
         const user = found ?? context.fail(`There is no user "${username}". Create one: kit user create ${username}`);
-        await insert(app.db, memberships, { organization_id: organization, user_id: user.id, role: role as Role });
+        if ((await find(app.db, organizations, organization)) === undefined) context.fail(`There is no organization "${organization}".`);
+        const membership = { organization_id: organization, user_id: user.id };
+        const member = await findBy(app.db, memberships, membership);
+        if (member === undefined) await insert(app.db, memberships, { ...membership, role: role as Role });
+        else await update(app.db, memberships, member.id, { role: role as Role });
         context.print(context.json ? JSON.stringify({ user: user.id, role }) : `${username} is now ${role} of ${organization}.`);
       });
   },
