@@ -1,21 +1,10 @@
-import { createHash } from 'node:crypto';
 import { describe, gcra } from './gcra.ts';
 import type { Rate } from './rate.ts';
+import { isRedisClient, REDIS_CLIENT, redisScript, type RedisClient } from './redis-client.ts';
 import { storageFailureRules, survivingFailure, type StorageFailureOptions } from './storage-failure.ts';
 import type { ThrottleDecision, ThrottleStorage } from './storage.ts';
 import { readOptions } from '../options/read-options.ts';
 import { text } from '../options/value-rule.ts';
-
-/** The one method this storage needs: `call` of ioredis, or `sendCommand` of the `redis` package. The app owns the connection. */
-export type RedisClient =
-  | {
-      /** Of ioredis. */
-      call(command: string, ...args: string[]): Promise<unknown>;
-    }
-  | {
-      /** Of the `redis` package. */
-      sendCommand(args: string[]): Promise<unknown>;
-    };
 
 export interface RedisStorageOptions extends StorageFailureOptions {
   /** Written before every key (default `kit:throttle:`), so that several apps can share one server. */
@@ -44,41 +33,19 @@ return tat
 /** Budgets shared by every process that talks to one Redis server (6.0 or later). */
 export function redisStorage(client: RedisClient, options: RedisStorageOptions = {}): ThrottleStorage {
   const { prefix = 'kit:throttle:', ...failure } = readOptions('redisStorage()', options, { ...storageFailureRules, prefix: text });
-  redisClient(client);
-  const take = script(client, TAKE);
-  const giveBack = script(client, GIVE_BACK);
+  if (!isRedisClient(client)) throw new TypeError(`redisStorage(): the first argument is ${REDIS_CLIENT}.`);
+  const take = redisScript(client, TAKE);
+  const giveBack = redisScript(client, GIVE_BACK);
   const storage: ThrottleStorage = {
     async take(key: string, rate: Rate, now: Date, cost?: number): Promise<ThrottleDecision> {
       const cell = gcra(rate, now, cost);
-      const reply = await take(prefix + key, [cell.nowUs, cell.incrementUs, cell.windowUs, cell.horizonUs]);
+      const reply = await take([prefix + key], [cell.nowUs, cell.incrementUs, cell.windowUs, cell.horizonUs]);
       if (!Array.isArray(reply)) throw new TypeError('Redis answered the throttle script with something other than a list.');
       return describe(String(reply[0]) === '1', Number(reply[1]), rate, cell);
     },
     async giveBack(key, rate, now, cost) {
-      await giveBack(prefix + key, [gcra(rate, now, cost).incrementUs]);
+      await giveBack([prefix + key], [gcra(rate, now, cost).incrementUs]);
     },
   };
   return survivingFailure(storage, 'redis', failure);
-}
-
-function redisClient(client: unknown): void {
-  const { call, sendCommand } = (client ?? {}) as { readonly call?: unknown; readonly sendCommand?: unknown };
-  if (typeof call === 'function' || typeof sendCommand === 'function') return;
-  throw new TypeError('redisStorage(): the first argument is a client of ioredis (`call`) or of the redis package (`sendCommand`).');
-}
-
-/** Calls a script by its digest and sends its text only to a server that does not know it (any more). */
-function script(client: RedisClient, text: string): (key: string, numbers: readonly number[]) => Promise<unknown> {
-  const digest = createHash('sha1').update(text).digest('hex');
-  const send = (args: string[]): Promise<unknown> =>
-    'call' in client ? client.call(args[0] ?? '', ...args.slice(1)) : client.sendCommand(args);
-  return async (key, numbers) => {
-    const rest = ['1', key, ...numbers.map(String)];
-    try {
-      return await send(['EVALSHA', digest, ...rest]);
-    } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      return await send(['EVAL', text, ...rest]);
-    }
-  };
 }

@@ -108,6 +108,7 @@ export const requestQuotas = model(
     used: t.bigint().describe('Requests that were admitted in the period.'),
     quota: t.bigint().nullable().describe('Requests that may be admitted in the period, at the last of them. Null: only counted.'),
     recorded_at: t.timestamp().nullable().describe('When `usage.recorded` was emitted.'),
+    counted_in_redis: t.bigint().dbDefault(0n).describe('Those of `used` that Redis counted, as far as they were written here.'),
   },
   {
     guarded: true,

@@ -9,8 +9,10 @@ import { requestErrors } from './errors.ts';
 import { requestLog, requestQuotas, requestUsage } from './models.ts';
 import { readRequestsOptions, type RequestsOptions } from './options.ts';
 import { requestsPortal } from './portal.ts';
+import { databaseCounter, quotaCounters } from './quota-counter.ts';
 import { removeOldCounts } from './quota-store.ts';
-import { countRequest, usageOfKey } from './quotas.ts';
+import { countRequest, usageOf } from './quotas.ts';
+import { RedisCounter } from './redis-counter.ts';
 import { quotaResource, requestResource, usageResource } from './resource.ts';
 import { removeOld } from './store.ts';
 import { useOfTenants } from './tenant-use.ts';
@@ -39,7 +41,7 @@ export function requests(options: RequestsOptions = {}): Module {
     models: [requestLog, requestUsage, requestQuotas],
     resources: [requestResource, usageResource, quotaResource],
     errors: requestErrors,
-    provides: () => ({ quotas: { usageOfKey, useOfTenants } }),
+    provides: () => ({ quotas: { usageOfKey: (db, keyId) => usageOf(db, 'key', keyId), useOfTenants } }),
     migrations: requestMigrations,
     admin: requestsAdmin,
     portal: requestsPortal,
@@ -62,6 +64,8 @@ export function requests(options: RequestsOptions = {}): Module {
       });
     },
     setup(app) {
+      const { redis } = settings.quotas;
+      quotaCounters.bind(app.db, redis === null ? databaseCounter(app.db) : new RedisCounter(app.db, redis, app));
       log = new RequestLog(app.db, { clock: app.clock, log: app.log, settings, rows });
       requestLogs.bind((database = app.db), log);
     },
@@ -84,7 +88,11 @@ export function requests(options: RequestsOptions = {}): Module {
       await retention?.stop();
       await recording?.stop();
       await log?.stop();
-      if (database !== undefined) requestLogs.release(database);
+      if (database !== undefined) {
+        await quotaCounters.find(database)?.stop();
+        quotaCounters.release(database);
+        requestLogs.release(database);
+      }
       [log, retention, recording, database] = [undefined, undefined, undefined, undefined];
     },
   };

@@ -1,7 +1,8 @@
 import type { Db } from '../../db/engine/db.ts';
 import { objectOf, type OptionRules, readOptions } from '../../options/read-options.ts';
-import { aFunction, either, rule, sentenceRule, wholeNumber } from '../../options/value-rule.ts';
+import { aFunction, either, filledText, milliseconds, required, rule, sentenceRule, wholeNumber } from '../../options/value-rule.ts';
 import { quotaFault } from '../../throttle/quota.ts';
+import { isRedisClient, REDIS_CLIENT, type RedisClient } from '../../throttle/redis-client.ts';
 
 /** A quota for everybody, such as `10000/month`, or what somebody's plan says: null for none. A function is called with every request of a program. */
 export type QuotaOf = string | ((id: string, db: Db) => string | null | Promise<string | null>);
@@ -13,6 +14,17 @@ export interface QuotaOptions {
   readonly owner?: QuotaOf;
   /** Of each tenant, over all of its members' keys. */
   readonly tenant?: QuotaOf;
+  /** Counts in Redis (6.0 or later) instead of the database, which gets the counts each second and continues while Redis does not answer. */
+  readonly redis?: RedisQuotas;
+}
+
+export interface RedisQuotas {
+  /** A client of ioredis or of the `redis` package. The application owns the connection. */
+  readonly client: RedisClient;
+  /** Written before every key, so that several apps can share one server. Default: `kit:quotas:`. */
+  readonly prefix?: string;
+  /** A response later than this counts as a failure. Default: 500. */
+  readonly timeoutMs?: number;
 }
 
 export interface RequestsOptions {
@@ -31,7 +43,12 @@ export interface RequestsOptions {
 }
 
 export interface RequestsSettings extends Required<Omit<RequestsOptions, 'quotas'>> {
-  readonly quotas: { readonly key: string | null; readonly owner: QuotaOf | null; readonly tenant: QuotaOf | null };
+  readonly quotas: {
+    readonly key: string | null;
+    readonly owner: QuotaOf | null;
+    readonly tenant: QuotaOf | null;
+    readonly redis: RedisQuotas | null;
+  };
 }
 
 const quota = sentenceRule(quotaFault);
@@ -42,7 +59,12 @@ const rules: OptionRules<RequestsOptions> = {
   retentionDays: wholeNumber(1),
   usageRetentionDays: wholeNumber(1),
   queueMax: wholeNumber(1, 1_000_000),
-  quotas: objectOf<QuotaOptions>({ key: quota, owner: quotaOf, tenant: quotaOf }),
+  quotas: objectOf<QuotaOptions>({
+    key: quota,
+    owner: quotaOf,
+    tenant: quotaOf,
+    redis: objectOf<RedisQuotas>({ client: required(rule(REDIS_CLIENT, isRedisClient)), prefix: filledText, timeoutMs: milliseconds(1) }),
+  }),
 };
 
 export function readRequestsOptions(options: RequestsOptions): RequestsSettings {
@@ -53,6 +75,6 @@ export function readRequestsOptions(options: RequestsOptions): RequestsSettings 
     queueMax = 10_000,
     quotas = {},
   } = readOptions('requests()', options, rules);
-  const { key = null, owner = null, tenant = null } = quotas;
-  return Object.freeze({ sampleRatio, retentionDays, usageRetentionDays, queueMax, quotas: Object.freeze({ key, owner, tenant }) });
+  const { key = null, owner = null, tenant = null, redis = null } = quotas;
+  return Object.freeze({ sampleRatio, retentionDays, usageRetentionDays, queueMax, quotas: Object.freeze({ key, owner, tenant, redis }) });
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { exceptHeld, heldSubjects } from '../../app/data/legal-holds.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { skipLocked } from '../../work/lock-patience.ts';
 import type { CalendarPeriod, Quota } from '../../throttle/quota.ts';
@@ -27,21 +28,55 @@ on conflict (id) do update set used = request_quotas.used + 1, quota = excluded.
 where excluded.quota is null or request_quotas.used < excluded.quota
 returning used`;
 
-/** Counts one request. Returns how many there were in the period, or null where the quota is used up. */
-export async function takeRequest(db: Db, subject: QuotaSubject, { from, until, quota }: CountedPeriod): Promise<number | null> {
-  const { kind, owner, tenant, keyId } = subject;
-  const [row] = await db.query<{ used: number | bigint | string }>(TAKE, [
-    idOf(subject, quota.period, from),
-    kind,
-    owner,
-    tenant,
-    keyId,
-    quota.period,
-    from,
-    until,
-    quota.count,
-  ]);
-  return row === undefined ? null : Number(row.used);
+/** A count of a subject in a period. */
+export interface QuotaCount {
+  readonly id: string;
+  readonly subject: QuotaSubject;
+  readonly period: CountedPeriod;
+}
+
+export function quotaCount(subject: QuotaSubject, period: CountedPeriod): QuotaCount {
+  return { id: idOf(subject, period.quota.period, period.from), subject, period };
+}
+
+/** How many requests each count has with this one, or the place of the count whose quota is used up: then this one is in none. */
+export type Taken = { readonly used: readonly number[] } | { readonly usedUp: number };
+
+class UsedUp extends Error {
+  readonly place: number;
+
+  constructor(place: number) {
+    super();
+    this.place = place;
+  }
+}
+
+/** Counts one request in each of them, or in none. */
+export async function takeRequest(db: Db, counts: readonly QuotaCount[]): Promise<Taken> {
+  const takeEach = async (tx: Db): Promise<Taken> => {
+    const used: number[] = [];
+    // Always in the same order, so that two requests wait for one another instead of failing.
+    for (const count of counts) {
+      const [row] = await tx.query<{ used: number | bigint | string }>(TAKE, countValues(count));
+      if (row === undefined) throw new UsedUp(used.length);
+      used.push(Number(row.used));
+    }
+    return { used };
+  };
+  try {
+    return await (counts.length === 1 ? takeEach(db) : db.transaction(takeEach, CONFLICT_RETRIES));
+  } catch (error) {
+    if (error instanceof UsedUp) return { usedUp: error.place };
+    throw error;
+  }
+}
+
+export function countValues({
+  id,
+  subject: { kind, owner, tenant, keyId },
+  period: { from, until, quota },
+}: QuotaCount): readonly unknown[] {
+  return [id, kind, owner, tenant, keyId, quota.period, from, until, quota.count];
 }
 
 /** The same for every process: a UUID of version 8 (RFC 9562) from the digest. The owner of a key and what its quota is are not part of it. */
@@ -64,9 +99,10 @@ export interface QuotaRow {
   readonly ends_at: Date | string;
   readonly used: number | bigint | string;
   readonly quota: number | bigint | string | null;
+  readonly counted_in_redis: number | bigint | string;
 }
 
-const COLUMNS = 'cast(id as text) as id, kind, owner_id, tenant_key, key_id, period, starts_at, ends_at, used, quota';
+const COLUMNS = 'cast(id as text) as id, kind, owner_id, tenant_key, key_id, period, starts_at, ends_at, used, quota, counted_in_redis';
 
 /** The counts of a subject in the periods that a moment is in. */
 export function countsAt(db: Db, kind: QuotaSubject['kind'], id: string, at: Date): Promise<QuotaRow[]> {
@@ -80,13 +116,22 @@ export function countsAt(db: Db, kind: QuotaSubject['kind'], id: string, at: Dat
 /** Counts of one transaction. */
 const BATCH = 100;
 
-/** Marks counts of periods that are over, and returns them. Each is returned once, whatever the number of processes. */
-export function markRecorded(tx: Db, endedBefore: Date, now: Date): Promise<QuotaRow[]> {
+/** Counts of periods that are over and were not recorded yet, as many as a transaction may have. */
+export async function unrecorded(db: Db, endedBefore: Date): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select cast(id as text) as id from request_quotas where recorded_at is null and ends_at <= $1 order by ends_at limit ${BATCH}`,
+    [endedBefore],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Marks counts as recorded, and returns them. Each is returned once, whatever the number of processes. */
+export function markRecorded(tx: Db, ids: readonly string[], now: Date): Promise<QuotaRow[]> {
   return tx.query<QuotaRow>(
     `update request_quotas set recorded_at = $1 where recorded_at is null and id in (
-       select id from request_quotas where recorded_at is null and ends_at <= $2 order by ends_at limit ${BATCH}${skipLocked(tx)})
+       select id from request_quotas where recorded_at is null and id in (${ids.map((_, index) => `$${index + 2}`).join(', ')})${skipLocked(tx)})
      returning ${COLUMNS}`,
-    [now, endedBefore],
+    [now, ...ids],
   );
 }
 

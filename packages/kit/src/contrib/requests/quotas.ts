@@ -1,5 +1,4 @@
 import type { PeriodUsage } from '../../app/declare/registry.ts';
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { isStorableText } from '../../db/values/storable-text.ts';
 import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
@@ -10,7 +9,8 @@ import { calendarPeriod, parseQuota } from '../../throttle/quota.ts';
 import { requestErrors } from './errors.ts';
 import { requestLogs } from './log.ts';
 import type { QuotaOf, RequestsSettings } from './options.ts';
-import { countsAt, takeRequest, type CountedPeriod, type QuotaRow, type QuotaSubject } from './quota-store.ts';
+import { quotaCounters } from './quota-counter.ts';
+import { countsAt, quotaCount, type CountedPeriod, type QuotaCount, type QuotaRow, type QuotaSubject } from './quota-store.ts';
 
 const API_KEY_SCHEME = 'api_key';
 
@@ -29,27 +29,26 @@ export function countRequest(exchange: Exchange, db: Db, quotas: RequestsSetting
 
 async function countAll(exchange: Exchange, db: Db, quotas: RequestsSettings['quotas']): Promise<void> {
   const counted = await subjectsOf(exchange, db, quotas);
-  const [only] = counted;
-  if (only === undefined) return;
+  if (counted.length === 0) return;
   const now = exchange.clock.now();
-  const take = async (tx: Db, [subject, quota]: Counted): Promise<ThrottleResult> => {
+  const counts = counted.map(([subject, quota]) => {
     const parsed = parseQuota(quota);
-    const period: CountedPeriod = { ...calendarPeriod(parsed.period, now), quota: parsed };
-    const used = await takeRequest(tx, subject, period);
-    const result = resultOf(subject, quota, period, used, now);
-    if (used !== null) return result;
-    exchange.throttledIn = 'principal';
-    exchange.throttled = [...exchange.throttled, result];
-    throw exceeded(result, quota, period, now);
+    return quotaCount(subject, { ...calendarPeriod(parsed.period, now), quota: parsed });
+  });
+  const taken = await quotaCounters.of(db).take(counts);
+  const resultAt = (place: number, used: number | null): ThrottleResult => {
+    const { subject, period } = counts[place] as QuotaCount;
+    return resultOf(subject, counted[place]?.[1] ?? '', period, used, now);
   };
-  const takeEach = async (tx: Db): Promise<ThrottleResult[]> => {
-    const results: ThrottleResult[] = [];
-    // Always in the same order, so that two requests wait for one another instead of failing.
-    for (const each of counted) results.push(await take(tx, each));
-    return results;
-  };
-  const results = counted.length === 1 ? [await take(db, only)] : await db.transaction(takeEach, CONFLICT_RETRIES);
-  exchange.throttled = [...exchange.throttled, ...results.filter(({ rate }) => rate.count > 0)];
+  if ('used' in taken) {
+    const results = taken.used.map((used, place) => resultAt(place, used));
+    exchange.throttled = [...exchange.throttled, ...results.filter(({ rate }) => rate.count > 0)];
+    return;
+  }
+  const refused = resultAt(taken.usedUp, null);
+  exchange.throttledIn = 'principal';
+  exchange.throttled = [...exchange.throttled, refused];
+  throw exceeded(refused, counted[taken.usedUp]?.[1] ?? '', (counts[taken.usedUp] as QuotaCount).period, now);
 }
 
 /** Key, owner and tenant, as far as each of them has a quota. */
@@ -110,7 +109,7 @@ function exceeded({ policy }: ThrottleResult, quota: string, { until }: CountedP
 }
 
 /** What a count says to programs. */
-export function periodUsage({ period, starts_at, ends_at, used, quota }: QuotaRow): PeriodUsage {
+function periodUsage({ period, starts_at, ends_at, used, quota }: QuotaRow): PeriodUsage {
   return {
     period,
     from: new Date(starts_at),
@@ -120,7 +119,8 @@ export function periodUsage({ period, starts_at, ends_at, used, quota }: QuotaRo
   };
 }
 
-/** What a key used in the periods that are under way. */
-export async function usageOfKey(db: Db, keyId: string): Promise<readonly PeriodUsage[]> {
-  return (await countsAt(db, 'key', keyId, requestLogs.of(db).clock.now())).map(periodUsage);
+/** What a key, a user or a tenant used in the periods that a time is in. Default: now. */
+export async function usageOf(db: Db, kind: QuotaSubject['kind'], id: string, at?: Date): Promise<readonly PeriodUsage[]> {
+  const rows = await countsAt(db, kind, id, at ?? requestLogs.of(db).clock.now());
+  return (await quotaCounters.of(db).current(rows)).map(periodUsage);
 }

@@ -5,7 +5,8 @@ import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { QUOTA_KINDS } from './models.ts';
-import { markRecorded, type QuotaRow } from './quota-store.ts';
+import { quotaCounters } from './quota-counter.ts';
+import { markRecorded, unrecorded, type QuotaRow } from './quota-store.ts';
 
 /** What somebody used in a period that is over. */
 export interface RecordedUsage {
@@ -62,10 +63,13 @@ export const UsageRecorded = domainEvent(
 const SKEW_MS = 60_000;
 
 /** Emits a batch of periods that are over; returns how many. */
-export function recordPeriods(db: Db, clock: Clock): Promise<number> {
+export async function recordPeriods(db: Db, clock: Clock): Promise<number> {
+  const now = clock.now();
+  const ids = await unrecorded(db, new Date(now.getTime() - SKEW_MS));
+  if (ids.length === 0) return 0;
+  await quotaCounters.of(db).settle(ids);
   return db.transaction(async (tx) => {
-    const now = clock.now();
-    const rows = await markRecorded(tx, new Date(now.getTime() - SKEW_MS), now);
+    const rows = await markRecorded(tx, ids, now);
     for (const row of rows) await emit(tx, UsageRecorded, recorded(row));
     return rows.length;
   }, CONFLICT_RETRIES);

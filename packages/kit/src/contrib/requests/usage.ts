@@ -2,9 +2,7 @@ import type { PeriodUsage } from '../../app/declare/registry.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { aDate, queryable, text } from '../../options/value-rule.ts';
-import { requestLogs } from './log.ts';
-import { countsAt } from './quota-store.ts';
-import { periodUsage } from './quotas.ts';
+import { usageOf } from './quotas.ts';
 
 /** Exactly one of `key`, `owner` and `tenant`. */
 export interface UsageQuestion {
@@ -37,5 +35,5 @@ export async function usage(db: Db, question: UsageQuestion): Promise<readonly P
   ] as const;
   const [whose, another] = asked.filter(([, id]) => id !== undefined);
   if (whose === undefined || another !== undefined) throw new TypeError('usage(): name one of `key`, `owner` and `tenant`.');
-  return (await countsAt(db, whose[0], whose[1] as string, at ?? requestLogs.of(db).clock.now())).map(periodUsage);
+  return usageOf(db, whose[0], whose[1] as string, at);
 }

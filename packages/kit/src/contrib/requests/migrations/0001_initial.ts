@@ -77,6 +77,7 @@ export const initial = migration('0001_initial', [
       used: t.bigint(),
       quota: t.bigint().nullable(),
       recorded_at: t.timestamp().nullable(),
+      counted_in_redis: t.bigint().dbDefault(0n),
     },
     {
       indexes: [

@@ -1,6 +1,6 @@
 import { type OptionRules, readOptions } from '../../../options/read-options.ts';
 import { filledText, flag, required, rule } from '../../../options/value-rule.ts';
-import type { RedisClient } from '../../../throttle/redis-storage.ts';
+import { isRedisClient, REDIS_CLIENT, sendToRedis, type RedisClient } from '../../../throttle/redis-client.ts';
 import { destination, type Destination, type SharedOptions, sharedRules } from './destination.ts';
 
 export interface RedisStreamDestinationOptions extends SharedOptions {
@@ -14,15 +14,10 @@ export interface RedisStreamDestinationOptions extends SharedOptions {
 
 const rules: OptionRules<RedisStreamDestinationOptions> = {
   ...sharedRules,
-  client: required(rule('a client of ioredis (`call`) or of the redis package (`sendCommand`)', isClient)),
+  client: required(rule(REDIS_CLIENT, isRedisClient)),
   stream: filledText,
   assumePersistence: flag,
 };
-
-function isClient(value: unknown): boolean {
-  const { call, sendCommand } = (value ?? {}) as { readonly call?: unknown; readonly sendCommand?: unknown };
-  return typeof call === 'function' || typeof sendCommand === 'function';
-}
 
 /**
  * Adds events to a stream of Redis, with the fields `id`, `type`, `key`, the headers and `body`. A server that does not write to an append-only file, or that evicts
@@ -30,8 +25,7 @@ function isClient(value: unknown): boolean {
  */
 export function redisStreamDestination(options: RedisStreamDestinationOptions): Destination {
   const { client, stream = 'events', assumePersistence = false, ...shared } = readOptions('redisStreamDestination()', options, rules);
-  const command = (...args: string[]): Promise<unknown> =>
-    'call' in client ? client.call(args[0] ?? '', ...args.slice(1)) : client.sendCommand(args);
+  const command = (...args: string[]): Promise<unknown> => sendToRedis(client, args);
   const setting = async (name: string): Promise<string> => settingIn(await command('CONFIG', 'GET', name), name);
   let isKept = assumePersistence;
   const check = async (): Promise<string | null> => {
