@@ -10,7 +10,7 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { portal } from './index.ts';
 
 const OrderPaid = eventType('order.paid', z.object({ id: z.number() }), { description: 'An order was <b>paid</b>.', example: { id: 7 } });
-const OrderSent = eventType('order.sent', z.object({ id: z.number() }));
+const OrderSent = eventType('order.sent', z.object({ id: z.number() }), { deprecated: 'Use order.paid.' });
 class Keys extends ApiKeyController {
   static override readonly grantableScopes = ['requests:read', 'webhooks:read'];
 }
@@ -184,6 +184,12 @@ describeDatabases("the developers' portal", (database) => {
       Example: { id: 7 },
     });
     expect((await get(ada, 'resources/event-types/order.lost')).status).toBe(404);
+    expect((await get(ada, 'resources/event-types/order.sent')).body.values).toMatchObject({
+      state: { value: 'deprecated', tone: 'warning', hint: 'Use order.paid.' },
+      deprecated: 'Use order.paid.',
+      version: 1,
+      versions: ['order.sent'],
+    });
 
     expect((await act(ada, 'event-types', 'subscribe', 'order.paid', { other: id })).body.message).toBe('The endpoint is subscribed.');
     expect((await get(ada, `resources/endpoints/${id}`)).body.values.events).toEqual(['webhook.*', 'order.paid']);

@@ -19,6 +19,7 @@ import type { Throttle } from '../../throttle/throttle.ts';
 import { userThrottle } from '../../throttle/throttles.ts';
 import { webhookErrors } from './errors.ts';
 import { misspeltEvents } from './misspelt-events.ts';
+import { versionsOf } from './publishing/event-type.ts';
 import { isEventType } from './publishing/subscription.ts';
 import { endpointDeliveries } from './resources/endpoint-deliveries.ts';
 import { endpointResource } from './resources/endpoints.ts';
@@ -148,8 +149,13 @@ export class WebhookEndpointController extends OwnEndpoints {
       summary: 'List the types of events that may be subscribed to',
     },
     (context) => {
+      const { availableEvents } = this.#options;
       const { eventTypes } = webhooksOf(this.#db(context)).settings;
-      const items = eventTypes.map(({ name, description, jsonSchema: schema, example }) => ({ name, description, schema, example }));
+      const offered = eventTypes.filter(({ name }) => availableEvents?.includes(name) !== false);
+      const items = offered.map((type) => {
+        const { name, description, version, deprecated, jsonSchema: schema, example } = type;
+        return { name, description, version, versions: versionsOf(type, offered), deprecated, schema, example };
+      });
       return { items, count: items.length, next: null, previous: null };
     },
   );

@@ -70,7 +70,10 @@ export const webhooksPortal: PortalDeclaration = {
       secret: { label: 'Signing secret', note: 'Copy it now: it is not shown again. Your receiver verifies signatures with it.' },
       suggestions: ({ db, controller }) => {
         const { availableEvents = null } = controller.constructor as { readonly availableEvents?: readonly string[] | null };
-        return { events: [...(availableEvents ?? webhooksOf(db).settings.eventTypes.map(({ name }) => name)), '*'] };
+        const { eventTypes } = webhooksOf(db).settings;
+        const deprecated = new Set(eventTypes.filter((type) => type.deprecated !== null).map(({ name }) => name));
+        const offered = (availableEvents ?? eventTypes.map(({ name }) => name)).filter((name) => !deprecated.has(name));
+        return { events: [...offered, '*'] };
       },
       tiles: [{ label: 'Endpoints', parameters: {} }],
     },
@@ -185,7 +188,18 @@ export const webhooksPortal: PortalDeclaration = {
       madeBy: '',
       empty: { text: 'This API declares no types of events.' },
       title: 'name',
-      columns: [{ name: 'name', label: 'Event', kind: 'code' }, 'description'],
+      columns: [
+        { name: 'name', label: 'Event', kind: 'code' },
+        'description',
+        { name: 'state', label: 'Status', kind: 'state' },
+        { name: 'deprecated', label: 'What to use instead', recordOnly: true },
+        { name: 'version', secondary: true },
+        { name: 'versions', label: 'All versions', recordOnly: true },
+      ],
+      cells: {
+        state: ({ deprecated }): AdminState | null =>
+          typeof deprecated === 'string' ? { value: 'deprecated', tone: 'warning', hint: deprecated } : null,
+      },
       borrows: {
         subscribe: {
           label: 'Subscribe an endpoint',

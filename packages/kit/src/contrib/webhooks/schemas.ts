@@ -135,6 +135,9 @@ export const RecoveredOut = jsonSchema<Recovered>(
 export interface EventTypeRecord {
   readonly name: string;
   readonly description: string;
+  readonly version: number;
+  readonly versions: readonly string[];
+  readonly deprecated: string | null;
   readonly schema: object;
   readonly example: object | null;
 }
@@ -144,6 +147,9 @@ const eventType = namedSchema(
   closed({
     name: { type: 'string' },
     description: { type: 'string' },
+    version: { type: 'integer', minimum: 1, description: '2 for `order.paid.v2`; 1 for a name without a version.' },
+    versions: { type: 'array', items: { type: 'string' }, description: 'The names of all versions, this one included.' },
+    deprecated: { ...textOrNull, description: 'What to use instead, and until when it is sent; null: it is not deprecated.' },
     schema: { type: 'object', additionalProperties: true, description: 'The JSON Schema of `data`.' },
     example: { type: ['object', 'null'], additionalProperties: true },
   }),

@@ -12,7 +12,14 @@ const orderPaid = eventType('order.paid', schema, {
   example: { order_id: 'o-1', total: 12.5 },
 });
 
-describeHookApp('declared event types', { eventTypes: [orderPaid] }, (app) => {
+const orderPaid2 = eventType('order.paid.v2', z.object({ order: z.object({ id: z.string() }) }));
+const orderPaid10 = eventType('order.paid.v10', z.object({ order: z.string() }));
+const orderVoid = eventType('order.void', schema, {
+  description: 'Never sent.',
+  deprecated: 'Use order.cancelled. Sent until 1 May 2027.',
+});
+
+describeHookApp('declared event types', { eventTypes: [orderPaid10, orderPaid, orderVoid, orderPaid2] }, (app) => {
   const publishing = (type: Parameters<typeof publish>[1], data: object) =>
     app.db.transaction((tx) => publish(tx, type, data, { owner: 'ada' }));
 
@@ -42,22 +49,60 @@ describeHookApp('declared event types', { eventTypes: [orderPaid] }, (app) => {
   test('GET /event-types lists them with schema and example', async () => {
     const user = await app.person();
     const { status, body } = await app.call(user, 'GET', '/hooks/event-types');
-    expect([status, body.count, body.next]).toEqual([200, 1, null]);
+    expect([status, body.count, body.next]).toEqual([200, 4, null]);
+    expect(body.items[1]).toMatchObject({
+      name: 'order.paid',
+      description: 'A customer has paid an order.',
+      version: 1,
+      deprecated: null,
+      schema: { type: 'object', properties: { order_id: { type: 'string' } } },
+      example: { order_id: 'o-1', total: 12.5 },
+    });
+  });
+
+  test('versions of a type are types of their own that name each other, and a deprecated one says what to use', async () => {
+    const { body } = await app.call(await app.person(), 'GET', '/hooks/event-types');
+    const all = ['order.paid', 'order.paid.v2', 'order.paid.v10'];
     expect(body.items).toMatchObject([
-      {
-        name: 'order.paid',
-        description: 'A customer has paid an order.',
-        schema: { type: 'object', properties: { order_id: { type: 'string' } } },
-        example: { order_id: 'o-1', total: 12.5 },
-      },
+      { name: 'order.paid.v10', version: 10, versions: all },
+      { name: 'order.paid', version: 1, versions: all },
+      { name: 'order.void', version: 1, versions: ['order.void'], deprecated: 'Use order.cancelled. Sent until 1 May 2027.' },
+      { name: 'order.paid.v2', version: 2, versions: all },
     ]);
+  });
+
+  test('a controller with availableEvents lists those of its events alone', async () => {
+    const { body } = await app.call(await app.person(), 'GET', '/catalog/event-types');
+    expect(body.items).toMatchObject([{ name: 'order.paid', versions: ['order.paid'] }]);
+  });
+
+  test('an endpoint gets the version that it subscribed to, and a pattern gets both', async () => {
+    const user = await app.person();
+    const endpointOf = async (events: readonly string[]) => (await app.create(user, { events })).body.id as string;
+    const [old, both] = [await endpointOf(['order.paid']), await endpointOf(['order.*'])];
+    await app.db.transaction(async (tx) => {
+      await publish(tx, orderPaid, { order_id: 'o-2', total: 3 }, { owner: user.id });
+      await publish(tx, orderPaid2, { order: { id: 'o-2' } }, { owner: user.id });
+    });
+    const typesOf = async (id: string) =>
+      (
+        await app.db.query<{ event_type: string }>('select event_type from webhook_deliveries where endpoint_id = $1 order by id', [id])
+      ).map((row) => row.event_type);
+    expect([await typesOf(old), await typesOf(both)]).toEqual([['order.paid'], ['order.paid', 'order.paid.v2']]);
   });
 });
 
 test('the OpenAPI document has them as webhooks', () => {
-  const document = openApiDocument([], { title: 'shop', version: '1', webhooks: openApiWebhooks([orderPaid]) });
-  const content = (document as unknown as { webhooks: Record<string, { post: { requestBody: { content: Record<string, object> } } }> })
-    .webhooks['order.paid']?.post.requestBody.content['application/json'];
+  const document = openApiDocument([], { title: 'shop', version: '1', webhooks: openApiWebhooks([orderPaid, orderVoid]) });
+  const { webhooks: described } = document as unknown as {
+    webhooks: Record<string, { post: { deprecated?: boolean; description: string; requestBody: { content: Record<string, object> } } }>;
+  };
+  const content = described['order.paid']?.post.requestBody.content['application/json'];
+  expect(described['order.paid']?.post.deprecated).toBeUndefined();
+  expect(described['order.void']?.post).toMatchObject({
+    deprecated: true,
+    description: 'Never sent. Deprecated: Use order.cancelled. Sent until 1 May 2027.',
+  });
   expect(content).toMatchObject({
     schema: { properties: { type: { const: 'order.paid' }, data: { type: 'object', required: ['order_id', 'total'] } } },
     example: { type: 'order.paid', data: { order_id: 'o-1', total: 12.5 } },
@@ -68,6 +113,7 @@ test('a declaration that is wrong is refused where it is written', () => {
   expect(() => eventType('order..paid', schema)).toThrow('the name of an event');
   expect(() => eventType('order.paid', {} as never)).toThrow('is a schema');
   expect(() => eventType('order.paid', schema, { example: { order_id: 'x', total: 0 } })).toThrow('the example does not match');
+  expect(() => eventType('order.paid', schema, { deprecated: true as never })).toThrow('is a sentence');
   expect(() => eventType('order.paid', schema, { exmaple: {} } as never)).toThrow('"exmaple"');
   expect(() => webhooks({ eventTypes: [orderPaid, orderPaid] })).toThrow('"order.paid" twice');
   expect(() => webhooks({ eventTypes: ['order.paid' as never] })).toThrow('eventType(name, schema)');

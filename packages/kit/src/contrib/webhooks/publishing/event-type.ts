@@ -15,6 +15,10 @@ export interface EventType<Data extends object = object> {
   readonly description: string;
   /** Data that matches the schema; null when there is none. */
   readonly example: Data | null;
+  /** 2 for `order.paid.v2`, 1 for a name without a version. */
+  readonly version: number;
+  /** What to use instead, and until when it is sent; null: it is not deprecated. */
+  readonly deprecated: string | null;
   /** What receivers get as `data`. */
   readonly jsonSchema: JsonSchema;
 }
@@ -24,24 +28,55 @@ export interface EventTypeOptions<Data> {
   readonly description?: string;
   /** Must match the schema. */
   readonly example?: Data;
+  /** What to use instead, and until when it is sent: `Use order.paid.v2. Sent until 1 May 2027.` */
+  readonly deprecated?: string;
 }
 
-/** Declares a type of event: `eventType('order.paid', schema, { description, example })`. List it in `webhooks({ eventTypes: […] })`. */
+/**
+ * Declares a type of event: `eventType('order.paid', schema, { description, example })`. List it in `webhooks({ eventTypes: […] })`. A change that breaks receivers
+ * is a type of its own: `order.paid.v2` is version 2 of `order.paid`.
+ */
 export function eventType<Data extends object>(
   name: string,
   schema: Schema<unknown, Data>,
   options: EventTypeOptions<Data> = {},
 ): EventType<Data> {
   requireArguments('eventType()', { options }, { options: anObject });
-  const { description = '', example, ...unknown } = options;
+  const { description = '', example, deprecated = null, ...unknown } = options;
   const where = `eventType(${JSON.stringify(name)})`;
   if (!isEventType(name)) throw new TypeError(`${where}: the name of an event is parts of letters, digits, "_" and "-", joined by dots.`);
   if (!isSchema(schema)) throw new TypeError(`${where}: the second argument is a schema, such as one of Zod or TypeBox.`);
   const [other] = Object.keys(unknown);
-  if (other !== undefined) throw new TypeError(`${where}: there is no option "${other}"; there are description and example.`);
+  if (other !== undefined) throw new TypeError(`${where}: there is no option "${other}"; there are description, example and deprecated.`);
+  if (deprecated !== null && (typeof deprecated !== 'string' || deprecated.trim() === ''))
+    throw new TypeError(`${where}: \`deprecated\` is a sentence: what to use instead, and until when it is sent.`);
   const fault = example === undefined ? null : faultOf(schema, example).fault;
   if (fault !== null) throw new TypeError(`${where}: the example does not match the schema: ${fault}`);
-  return Object.freeze({ name, schema, description, example: example ?? null, jsonSchema: jsonSchemaOf(schema, 'output') });
+  const { version } = versionOf(name);
+  return Object.freeze({
+    name,
+    schema,
+    description,
+    example: example ?? null,
+    version,
+    deprecated,
+    jsonSchema: jsonSchemaOf(schema, 'output'),
+  });
+}
+
+const VERSION = /^(.+)\.v([2-9]|[1-9][0-9]{1,3})$/;
+
+/** A version is a part of the name: receivers see it in `type`, and choose it when they subscribe. */
+function versionOf(name: string): { readonly of: string; readonly version: number } {
+  const [, of = name, version = '1'] = VERSION.exec(name) ?? [];
+  return { of, version: Number(version) };
+}
+
+/** The names of the versions of a type among others, the first one first. */
+export function versionsOf(type: EventType, among: readonly EventType[]): readonly string[] {
+  const { of } = versionOf(type.name);
+  const versions = among.filter(({ name }) => versionOf(name).of === of);
+  return versions.toSorted((a, b) => a.version - b.version).map(({ name }) => name);
 }
 
 /** The data as the schema returns it. */
@@ -102,7 +137,8 @@ function bodyOf({ name, example, jsonSchema }: EventType, mode: EnvelopeMode): r
 }
 
 function operationOf(type: EventType, mode: EnvelopeMode): object {
-  const { name, description } = type;
+  const { name, deprecated } = type;
+  const description = [type.description, deprecated === null ? '' : `Deprecated: ${deprecated}`].filter((each) => each !== '').join(' ');
   const [mediaType, content] = bodyOf(type, mode);
   const header = (header: string, text: string): object => ({
     name: header,
@@ -115,6 +151,7 @@ function operationOf(type: EventType, mode: EnvelopeMode): object {
     operationId: `webhook_${name.replaceAll(/[^A-Za-z0-9]/g, '_')}`,
     summary: name,
     ...(description === '' ? {} : { description }),
+    ...(deprecated === null ? {} : { deprecated: true }),
     tags: ['webhooks'],
     parameters: [
       header('webhook-id', 'The same for every retry: deduplicate on it.'),
