@@ -39,7 +39,7 @@ import type { AppOptions, VersionMount } from './options.ts';
 
 export const anAuthenticator = implementationOf<Authenticator>('an authenticator, such as new ApiKeyAuth()', {
   name: required(filledText),
-  challenge: either('a string, or a list of them', text, listOf(filledText)),
+  challenge: either('a string, or a list of them', filledText, listOf(filledText)),
   issuers: listOf(filledText),
   scopeAtIssuer: aFunction,
   securityScheme: required(objectWith('an OpenAPI security scheme: { type: "http", scheme: "bearer" }')),

@@ -77,10 +77,16 @@ function badCredential(error: unknown): KitError {
   throw error;
 }
 
+/**
+ * Of routes for sessions alone, and of logins, which begin one. Not a registered scheme, but a 401 must name one (RFC 9110, 15.5.2), and a browser
+ * opens no dialog for it.
+ */
+const SESSION_CHALLENGE = 'Session realm="api"';
+
 /** The `WWW-Authenticate` value of a 401 of a route: the challenges of its authenticators. */
-export function challengesOf(authenticators: readonly Authenticator[]): string | undefined {
+export function challengesOf(authenticators: readonly Authenticator[]): string {
   const challenges = authenticators.flatMap(({ challenge = [] }) => challenge);
-  return challenges.length === 0 ? undefined : challenges.join(', ');
+  return challenges.length === 0 ? SESSION_CHALLENGE : challenges.join(', ');
 }
 
 /** For apps and authenticators: the answer to a presented but bad credential. */

@@ -42,7 +42,7 @@ export interface CalledRoute {
 export interface Authenticator {
   /** Unique in the app; routes choose a subset by it, OpenAPI names the security scheme after it. */
   readonly name: string;
-  /** Its `WWW-Authenticate` challenge, e.g. `Bearer realm="api"`, or one of each scheme that it accepts. Cookie schemes have none. */
+  /** Its `WWW-Authenticate` challenge, e.g. `Bearer realm="api"`, or one of each scheme that it accepts. Default: `Session realm="api"`. */
   readonly challenge?: string | readonly string[] | undefined;
   /** The OpenAPI security scheme object. */
   readonly securityScheme: Readonly<Record<string, unknown>>;

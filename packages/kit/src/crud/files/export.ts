@@ -3,7 +3,6 @@ import { countUpTo } from '../../db/rows/count-rows.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import { renderFailure } from '../../http/respond/answer.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
 import { compileSerializer, type Serializer } from '../../http/json/project.ts';
 import type { QueryValues } from '../../http/input/query-string.ts';
 import { jsonSchemaOf } from '../../http/declare/schema.ts';
@@ -95,7 +94,7 @@ export class Exporter {
       const tenant = ofOne ? request.tenant : null;
       await recordExport({ audit, db, actor, requestId, tenant }, policy.name, policy.model.name, { query: context.query as object });
     }
-    const render = (error: unknown) => renderFailure(exchange, failurePlan(exchange), error);
+    const render = (error: unknown) => renderFailure(exchange, { errors: exchange.route?.errors ?? [] }, error);
     let rendered: ReturnType<typeof render> | undefined;
     return new ExportStream(chunks, {
       opening: (format === 'csv' ? csvHeader(columns) : '') + (first.done === true ? '' : first.value),
@@ -156,9 +155,4 @@ const CHUNK_ROWS = 500;
 
 function tooLarge(rowsMax: number): Error {
   return crudErrors.export_too_large({ extensions: { rows_max: rowsMax } });
-}
-
-/** Headers have left: only how an error is written down matters. */
-function failurePlan({ route }: Exchange) {
-  return { onResponse: [], errors: route?.errors ?? [], challenges: undefined };
 }

@@ -12,21 +12,23 @@ export interface AnswerPlan {
   readonly onResponse: readonly Middleware[];
   /** Nearest first. */
   readonly errors: readonly ErrorMap[];
-  /** Challenges for 401 answers that carry none of their own. */
-  readonly challenges: string | undefined;
+  /** The `WWW-Authenticate` value of 401 responses that have none of their own. */
+  readonly challenges: string;
 }
 
 /** The last step before the headers leave, on every path. */
 export function prepareHeaders(exchange: Exchange, plan: AnswerPlan): void {
-  if (exchange.throttled.length > 0) exchange.reply.headers(rateLimitHeaders(exchange.throttled));
+  const { reply, throttled } = exchange;
+  if (throttled.length > 0) reply.headers(rateLimitHeaders(throttled));
+  if (reply.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', plan.challenges);
   for (const middleware of plan.onResponse) middleware.onResponse?.(exchange);
 }
 
 /** Renders an error for this exchange and writes down what happened. The caller sends it. */
-export function renderFailure(exchange: Exchange, plan: AnswerPlan, error: unknown): RenderedError {
+export function renderFailure(exchange: Exchange, { errors }: Pick<AnswerPlan, 'errors'>, error: unknown): RenderedError {
   exchange.error = error;
   const { host, requestId } = exchange;
-  const rendered = renderError(error, { format: host.errorFormat, requestId, maps: plan.errors });
+  const rendered = renderError(error, { format: host.errorFormat, requestId, maps: errors });
   exchange.errorCode = rendered.code;
   if (rendered.log.level === 'error') {
     exchange.log.error(
@@ -62,9 +64,6 @@ export function sendFailure(exchange: Exchange, plan: AnswerPlan, rendered: Rend
     reply.removeHeader(name);
   reply.code(rendered.status);
   reply.headers(rendered.headers);
-  if (rendered.status === 401 && plan.challenges !== undefined && !reply.hasHeader('www-authenticate')) {
-    reply.header('www-authenticate', plan.challenges);
-  }
   try {
     prepareHeaders(exchange, plan);
   } catch (failure) {

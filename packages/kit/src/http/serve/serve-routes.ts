@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { challengesOf } from '../../auth/request/authenticate.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { renderError } from '../../errors/render.ts';
 import { translateSocketError } from '../../errors/server-errors.ts';
@@ -107,7 +108,8 @@ export class UnmatchedRequests {
   constructor(host: Host, { routes, appMiddleware, appThrottles }: ServedRoutes) {
     this.#host = host;
     this.#middleware = appMiddleware;
-    this.#plan = { onResponse: appMiddleware.filter((each) => each.onResponse !== undefined), errors: host.errors, challenges: undefined };
+    const onResponse = appMiddleware.filter((each) => each.onResponse !== undefined);
+    this.#plan = { onResponse, errors: host.errors, challenges: challengesOf([]) };
     this.#methods = new PathMethods(routes);
     this.#enclosure = enclosureOf(appMiddleware);
     // Looking for addresses costs the client's budget like using them.
