@@ -2,10 +2,21 @@ import { describe, expect, test } from 'vitest';
 import type { User } from '../../auth/index.ts';
 import { accounts, accountsOf, activateUser, createUser, deactivateUser } from '../accounts/index.ts';
 import { jobs, runDueJobs } from '../jobs/index.ts';
-import { describeDatabases, fakeClock } from '../../testing/index.ts';
+import { describeDatabases, type FakeClock, fakeClock } from '../../testing/index.ts';
 import { testApp } from '../../testing/test-app.ts';
 import { describeTenantApp } from '../../../test/tenants/tenant-app.ts';
-import { addMember, createTenant, inviteMember, TenantController, tenants, type InvitationMail } from './index.ts';
+import {
+  addMember,
+  createTenant,
+  inviteMember,
+  resumeTenant,
+  suspendTenant,
+  TenantController,
+  tenants,
+  type InvitationMail,
+} from './index.ts';
+import { purgeTenants } from './manage/purge.ts';
+import { deleteTenant } from './manage/tenants.ts';
 
 let count = 0;
 const fresh = (name: string) => `${name}${(count += 1)}`;
@@ -216,6 +227,34 @@ describeDatabases('invitations by mail', (database) => {
     const [user] = await db.query<{ email: string }>('select email from users where username = $1', [username]);
     expect(user?.email).toBe('new@example.com');
     expect((await accept(kit, { ...sent, username: fresh('another'), password: 'correct horse battery' })).statusCode).toBe(410);
+  });
+
+  test('no mail is sent while the tenant is suspended or being deleted: it waits, and is gone with the tenant', async () => {
+    const mails: InvitationMail[] = [];
+    await using kit = await open(mails);
+    const { db, clock } = kit.app;
+    const work = async () => {
+      // Each look at a job that waits is later than the one before.
+      (clock as FakeClock).advance(120_000);
+      await runDueJobs(db);
+      return mails.map(({ email }) => email);
+    };
+    const owner = await createUser(db, { username: fresh('owner') });
+    const [held, ended] = [
+      await createTenant(db, { name: 'Held', owner: owner.id }),
+      await createTenant(db, { name: 'Ended', owner: owner.id }),
+    ];
+    await inviteMember(db, { tenant: held.id, email: 'held@example.com', roles: ['member'] });
+    await inviteMember(db, { tenant: ended.id, email: 'ended@example.com', roles: ['member'] });
+    await suspendTenant(db, held.id);
+    await deleteTenant(db, ended.id);
+    expect(await work()).toEqual([]);
+    await resumeTenant(db, held.id);
+    expect(await work()).toEqual(['held@example.com']);
+    (clock as FakeClock).advance(31 * 24 * 3_600_000);
+    expect(await purgeTenants(db)).toBe(1);
+    expect(await work()).toEqual(['held@example.com']);
+    expect(await db.query("select id from jobs where name = 'tenants.send_invitation' and status <> 'succeeded'")).toEqual([]);
   });
 
   test('no mail is sent for an invitation that was revoked meanwhile', async () => {

@@ -83,7 +83,7 @@ export async function inviteMember(db: Db, input: NewInvitation & AsStaff): Prom
       invited_by: actor.userId,
     });
     await recordInvitation(tx, 'created', invitation, given);
-    if (token === null) await startInvitationMail(tx, invitation.id);
+    if (token === null) await startInvitationMail(tx, invitation);
     return { invitation, token };
   }, CONFLICT_RETRIES);
 }
@@ -106,7 +106,7 @@ export async function resendInvitation(
     });
     if (invitation === null) throw tenantErrors.invitation_not_found();
     await recordInvitation(tx, 'sent_again', invitation, context);
-    if (token === null) await startInvitationMail(tx, invitation.id);
+    if (token === null) await startInvitationMail(tx, invitation);
     return { invitation, token };
   }, CONFLICT_RETRIES);
 }

@@ -8,7 +8,7 @@ import { invitationDigest, newInvitationToken } from '../declare/invitation-toke
 import { tenantsIn } from '../declare/tenants.ts';
 import { tenants } from '../models.ts';
 import type { InvitationMail } from '../options.ts';
-import { findInvitation, lockTenant, updateInvitation } from '../rows/store.ts';
+import { findInvitation, type InvitationRow, lockTenant, updateInvitation } from '../rows/store.ts';
 import { isGood } from './sender-rights.ts';
 
 interface InvitationInput {
@@ -37,9 +37,9 @@ export const sendInvitation = job('tenants.send_invitation', {
   },
 });
 
-/** In the caller's transaction: no mail for what was rolled back, and none is lost. */
-export async function startInvitationMail(tx: Db, invitation: string): Promise<void> {
-  await startJob(tx, sendInvitation, { invitation });
+/** In the caller's transaction: no mail for what was rolled back, and none is lost. While the tenant is suspended or being deleted, it waits. */
+export async function startInvitationMail(tx: Db, { id, tenant_id: tenantKey }: InvitationRow): Promise<void> {
+  await startJob(tx, sendInvitation, { invitation: id }, { tenantKey });
 }
 
 /** Null where the invitation was revoked or has expired, or its sender can no longer invite. */
