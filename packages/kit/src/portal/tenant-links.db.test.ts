@@ -4,12 +4,18 @@ import { ApiKeyController, apiKeys, createApiKey } from '../contrib/apikeys/inde
 import { QuotaController, RequestController, requests, UsageController } from '../contrib/requests/index.ts';
 import { requestLogs } from '../contrib/requests/log.ts';
 import { addMember, createTenant, removeMember, resumeTenant, suspendTenant, TenantController, tenants } from '../contrib/tenants/index.ts';
+import { purgeTenants } from '../contrib/tenants/manage/purge.ts';
+import { deleteTenant, restoreTenant } from '../contrib/tenants/manage/tenants.ts';
 import { list } from '../db/index.ts';
+import { releaseLegalHold, setLegalHold } from '../db/subjects/erasure-state.ts';
 import { hasRole } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { portal, portalLink } from './index.ts';
 import { portalLinks } from './models.ts';
+
+/** Shorter than a session lasts. */
+const GRACE_MS = 3_600_000;
 
 describeDatabases('links in an app with tenants', (database) => {
   const clock = fakeClock('2030-01-15T10:00:00.000Z');
@@ -24,7 +30,7 @@ describeDatabases('links in an app with tenants', (database) => {
       [
         apiKeys(),
         requests(),
-        tenants({ roles: ['owner', 'developer', 'reader'] }),
+        tenants({ roles: ['owner', 'developer', 'reader'], graceMs: GRACE_MS }),
         portal({ site: files.url, canManage: hasRole('developer') }),
       ],
       {
@@ -137,6 +143,34 @@ describeDatabases('links in an app with tenants', (database) => {
     expect((await seen(south)).status).toBe(200);
     await resumeTenant(app.app.db, ids['north'] as string);
     await vi.waitUntil(async () => (await seen(north)).status === 200, { timeout: 20_000 });
+  });
+
+  test('while its tenant is being deleted, and held after that, a session sees nothing; restored it goes on, and it ends with the tenant', async () => {
+    const { db } = app.app;
+    const { id: tenant } = await createTenant(db, { name: 'Passing', slug: 'passing', owner: userId });
+    const subject = { kind: 'tenant', id: tenant } as const;
+    const session = await enter('passing');
+    const { token } = await portalLink(db, { user: userId, tenant, expiresIn: 86_400 });
+    const told = async () => {
+      const { status, body } = await seen(session);
+      return [status, body.code ?? 'shown', (await app.call('POST', '/portal/link', {}, { token })).status];
+    };
+    await deleteTenant(db, tenant);
+    expect(await told()).toEqual([403, 'not_a_member', 410]);
+    await db.transaction((tx) => setLegalHold(tx, subject, { reason: 'a lawsuit', by: 'a test' }));
+    clock.advance(2 * GRACE_MS);
+    expect(await purgeTenants(db)).toBe(0);
+    expect(await told()).toEqual([403, 'not_a_member', 410]);
+    await expect(portalLink(db, { user: userId, tenant })).rejects.toMatchObject({ code: 'not_a_member' });
+    await restoreTenant(db, tenant);
+    expect(await told()).toEqual([200, 'shown', 200]);
+    await deleteTenant(db, tenant);
+    clock.advance(2 * GRACE_MS);
+    expect(await list(db, portalLinks, { where: { tenant_id: tenant } })).toHaveLength(2);
+    await db.transaction((tx) => releaseLegalHold(tx, subject));
+    expect(await purgeTenants(db)).toBe(1);
+    expect(await list(db, portalLinks, { where: { tenant_id: tenant } })).toEqual([]);
+    expect(await told()).toEqual([401, 'not_authenticated', 410]);
   });
 
   test('a member who is removed has no session and no link any more, at once', async () => {

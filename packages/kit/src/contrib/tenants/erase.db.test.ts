@@ -1,13 +1,15 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createTable, type Db, migration, model, t } from '../../db/index.ts';
 import { CrudController, resource } from '../../crud/index.ts';
-import { exportSubject } from '../../crud/subjects/export-subject.ts';
+import { type ExportManifest, exportSubject } from '../../crud/subjects/export-subject.ts';
 import { releaseLegalHold, setLegalHold } from '../../db/subjects/erasure-state.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { createApiKey } from '../apikeys/index.ts';
 import { TenantWebhookController } from '../webhooks/index.ts';
 import { verifyChain } from '../audit/chain/verify-chain.ts';
 import { sealEntries } from '../audit/chain/seal.ts';
+import { unzip } from '../../../test/personal/unzip.ts';
 import { describeTenantApp } from '../../../test/tenants/tenant-app.ts';
 import { inviteMember } from './manage/invitations.ts';
 import { purgeTenants } from './manage/purge.ts';
@@ -15,6 +17,8 @@ import { deleteTenant, restoreTenant } from './manage/tenants.ts';
 
 const notes = model('notes', { id: t.uuidv7().pk(), tenant_id: t.uuid().readOnly(), title: t.text(80) });
 const noteLines = model('note_lines', { id: t.uuidv7().pk(), note_id: t.ref(() => notes, { onDelete: 'cascade' }), line: t.text(80) });
+/** Of no tenant. */
+const colors = model('colors', { id: t.int().pk(), name: t.text(40) });
 const noteResource = resource(notes, { tenant: 'tenant_id', events: true });
 const NoteController = CrudController(noteResource, { permission: isAuthenticated });
 const DAY_MS = 24 * 3_600_000;
@@ -101,26 +105,41 @@ describeTenantApp(
       await expect(restoreTenant(db(), id, { by: 'a test' })).rejects.toMatchObject({ code: 'tenant_not_found' });
     });
 
-    test('an export has its rows, those below them, and nothing of another tenant or secret', async () => {
+    test('an export has its rows, those below them, and nothing of another tenant or secret; its manifest counts, has checksums and names what is nobody’s', async () => {
       const east = await filled('eastmark');
       await filled('westmark');
       const chunks: Uint8Array[] = [];
       for await (const chunk of exportSubject(app.kit.app, { kind: 'tenant', id: east.id })) chunks.push(chunk);
-      const text = Buffer.concat(chunks).toString('latin1');
+      const files = unzip(Buffer.concat(chunks));
+      const text = [...files].map(([name, content]) => `${name}\n${content}`).join('\n');
       for (const name of ['notes.jsonl', 'note_lines.jsonl', 'tenant_members.jsonl', 'api_keys.jsonl', 'manifest.json'])
         expect(text).toContain(name);
       expect(text).not.toContain('westmark');
+      const secrets = await db().query<{ secret: string }>(
+        'select digest as secret from api_keys union all select secret from webhook_endpoints union all select token_digest from tenant_invitations',
+      );
+      expect(secrets.length).toBeGreaterThan(5);
+      for (const { secret } of secrets) expect(text).not.toContain(secret);
+      const manifest = JSON.parse(files.get('manifest.json') ?? '') as ExportManifest;
+      for (const { file, rows, sha256 } of manifest.tables) {
+        const content = files.get(file) ?? '';
+        expect([file, rows, sha256]).toEqual([file, content.split('\n').length - 1, createHash('sha256').update(content).digest('hex')]);
+      }
+      expect(manifest.tables.find(({ table }) => table === 'notes')?.rows).toBe(4);
+      expect(manifest.tables_without).toContain('colors');
+      expect(manifest.tables_without).not.toContain('notes');
     });
   },
   {
     modules: [
       {
         name: 'notes',
-        models: [notes, noteLines],
+        models: [notes, noteLines, colors],
         resources: [noteResource],
         migrations: [
           migration('0001_initial', [
             createTable('notes', notes.columns),
+            createTable('colors', colors.columns),
             createTable('note_lines', { ...noteLines.columns, note_id: t.ref('notes', { onDelete: 'cascade' }) }),
           ]),
         ],

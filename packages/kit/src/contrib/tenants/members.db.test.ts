@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { accountsOf, deactivateUser, deleteUser } from '../accounts/index.ts';
 import { describeTenantApp } from '../../../test/tenants/tenant-app.ts';
 import { addMember, createTenant, removeMember } from './index.ts';
+import { restoreTenant } from './manage/tenants.ts';
 
 let count = 0;
 const fresh = (name: string) => `${name}${(count += 1)}`;
@@ -49,6 +50,20 @@ describeTenantApp('members of a tenant', { ownedMax: 3 }, (app) => {
     const made = await Promise.all(Array.from({ length: 20 }, (_, index) => call(ada, 'POST', '/tenants', { name: `Many ${index}` })));
     expect(made.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 201, ...Array.from({ length: 17 }, () => 409)]);
     expect(made.find(({ status }) => status === 409)?.body).toMatchObject({ code: 'tenant_limit_reached', limit: 3 });
+  });
+
+  test('of two restorations at the limit one succeeds: a tenant that is being deleted counts again', async () => {
+    const ada = await person(fresh('ada'));
+    const owned: string[] = [];
+    for (let index = 0; index < 3; index += 1) owned.push((await tenantOf(ada)).id);
+    for (const id of owned.slice(0, 2)) expect((await call(ada, 'DELETE', `/tenants/${id}`)).status).toBe(204);
+    await tenantOf(ada);
+    const restored = await Promise.all(owned.slice(0, 2).map((id) => call(ada, 'POST', `/tenants/${id}/undelete`)));
+    expect(restored.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
+    expect(restored.find(({ status }) => status === 409)?.body).toMatchObject({ code: 'tenant_limit_reached', limit: 3 });
+    // Staff is not limited.
+    for (const id of owned) await restoreTenant(app.kit.app.db, id, { by: 'a test' });
+    expect((await call(ada, 'GET', '/tenants')).body.items.map(({ state }: { state: string }) => state)).toEqual(Array(4).fill('active'));
   });
 
   test('a tenant of others does not exist: every route returns the same 404 as for an id that nobody has', async () => {

@@ -6,6 +6,7 @@ import { createTable, migration, model, t } from '../../db/index.ts';
 import { Controller, jsonSchema, route } from '../../http/index.ts';
 import { allowAny, hasRole, hasScopes, isAuthenticated } from '../../permissions/index.ts';
 import { purgeTenants } from './manage/purge.ts';
+import { resumeTenant, suspendTenant } from './manage/suspend.ts';
 import { describeTenantApp } from '../../../test/tenants/tenant-app.ts';
 import type { Authenticator } from '../../auth/index.ts';
 
@@ -113,6 +114,33 @@ describeTenantApp(
       expect(unknown).toEqual([403, expect.objectContaining({ code: 'not_a_member' })]);
       for (const name of [slug, id, '01890000-0000-7000-8000-00000000dead', 'x'.repeat(5000), "' or 1=1", '%'])
         expect(await bytes(name)).toEqual(unknown);
+    });
+
+    test('a suspended tenant says so in every place, to its members alone; others learn nothing by the place they name it in', async () => {
+      const [ada, eve] = [await person(fresh('ada')), await person(fresh('eve'))];
+      const { id, slug } = await tenantOf(ada);
+      const asked = async (user: typeof ada, name: string) => {
+        const told: [number, string][] = [];
+        for (const [headers, path] of [
+          [{ 'x-studio': name }, '/roles'],
+          [{ host: `${name}.example.com` }, '/roles'],
+          [{}, `/t/${name}/mine`],
+        ] as const) {
+          const { status, body } = await who(user, headers, path);
+          told.push([status, body.code]);
+        }
+        return told;
+      };
+      await suspendTenant(app.kit.app.db, id);
+      for (const name of [slug, id]) {
+        expect(await asked(ada, name)).toEqual(Array.from({ length: 3 }, () => [403, 'tenant_suspended']));
+        expect(await asked(eve, name)).toEqual(await asked(eve, 'nobody'));
+      }
+      // What gets a person out of it is reached in its own host name, too.
+      const inside = { host: `${slug}.example.com` };
+      expect((await who(ada, inside, '/tenants')).body.items.map((each: { id: string }) => each.id)).toContain(id);
+      await resumeTenant(app.kit.app.db, id);
+      expect((await who(ada, inside)).body.tenant).toBe(id);
     });
 
     test('a missing tenant is 403 tenant_required before any role is asked, and the error says how to name one', async () => {

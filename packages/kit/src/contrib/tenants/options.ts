@@ -41,7 +41,7 @@ export interface TenantsOptions {
   readonly find?: TenantPlace | readonly TenantPlace[];
   /** Most members of a tenant: a number, or a function of the tenant, such as a lookup of its plan. Null: no limit. Default: null. */
   readonly seatsMax?: number | null | ((tenant: TenantFacts, db: Db) => number | null | Promise<number | null>);
-  /** Most tenants that one user owns. Default: 20. */
+  /** Most tenants that one user owns; one that is being deleted does not count until it is restored. Default: 20. */
   readonly ownedMax?: number;
   /** How long an invitation can be accepted. Default: 7 days. */
   readonly invitationLifetimeMs?: number;

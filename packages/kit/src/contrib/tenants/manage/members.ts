@@ -53,7 +53,6 @@ export async function addMember(db: Db, given: MemberToAdd & AsStaff): Promise<M
   }, CONFLICT_RETRIES);
 }
 
-/** In a transaction that holds the tenant, after every right is decided. */
 /** A service user of a tenant: a member with one role, below that of owners. */
 export const serviceMembers: ServiceMembers = {
   async add(tx, { tenant: tenantId, userId, role }, change) {
@@ -78,6 +77,7 @@ async function isServiceUser(tx: Db, userId: string): Promise<boolean> {
   return (await tenantsIn(tx).registry.serviceUsers?.among(tx, [userId]))?.has(userId) === true;
 }
 
+/** In a transaction that holds the tenant, after every right is decided. */
 export async function insertNewMember(
   tx: Db,
   tenant: TenantRow,

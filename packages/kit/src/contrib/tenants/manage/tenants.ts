@@ -47,8 +47,7 @@ export async function createTenant(db: Db, given: NewTenant): Promise<TenantRow>
   checkFields({ name, slug: given.slug });
   return db.transaction(async (tx) => {
     const owner = await lockUser(tx, given.owner);
-    if ((await countTenantsWithRole(tx, owner, settings.roles.owner)) >= settings.ownedMax)
-      throw tenantErrors.tenant_limit_reached({ extensions: { limit: settings.ownedMax } });
+    await requireOneMore(tx, owner);
     const now = clock.now();
     const row = {
       id: uuidv7(clock),
@@ -65,6 +64,12 @@ export async function createTenant(db: Db, given: NewTenant): Promise<TenantRow>
     await insertNewMember(tx, after, { user: owner, roles: [settings.roles.owner], addedBy: null }, given);
     return after;
   }, CONFLICT_RETRIES);
+}
+
+/** One more tenant of the user, or 409 `tenant_limit_reached`. The user is locked: of several at once, each counts the ones before. */
+async function requireOneMore(tx: Db, owner: string): Promise<void> {
+  const { ownedMax: limit, roles } = tenantsIn(tx).settings;
+  if ((await countTenantsWithRole(tx, owner, roles.owner)) >= limit) throw tenantErrors.tenant_limit_reached({ extensions: { limit } });
 }
 
 /** A slug that was made of the name gets an ending where it is taken. */
@@ -132,6 +137,7 @@ export async function restoreTenant(db: Db, id: string, context: ChangeContext &
     const { tenant: before, actor } = await lockedFor(tx, id, context.by, { asStaff: context.asStaff === true, whileDeleting: true });
     requireOwner(tx, actor);
     if (before.state === 'active') return before;
+    if (actor.userId !== null) await requireOneMore(tx, await lockUser(tx, actor.userId));
     // What is gone does not come back.
     if ((await openErasure(tx, { kind: 'tenant', id: before.id })) !== undefined) throw tenantErrors.tenant_not_found();
     const after = await updateTenantRow(tx, before.id, { state: 'active', updated_at: clock.now(), deletes_at: null });

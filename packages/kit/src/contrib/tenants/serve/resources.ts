@@ -58,7 +58,7 @@ export const tenantResource = resource(tenants, {
   actions: {
     undelete: {
       summary: 'Restore a tenant that is being deleted',
-      raises: [manager_required],
+      raises: [manager_required, tenant_limit_reached],
       run: ({ row, tx, ...context }) => restoreTenant(tx, row.id, { ...by(context), ...asStaff(context) }),
     },
     suspend: {
