@@ -12,7 +12,14 @@ import { apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
 import { createServiceUser } from '../../src/contrib/apikeys/service/manage-service-users.ts';
 import { job, jobs, runDueJobs, startJob } from '../../src/contrib/jobs/index.ts';
 import { mcp } from '../../src/contrib/mcp/index.ts';
-import { createEndpoint, deliverDue, publish, retryDelivery, webhooks } from '../../src/contrib/webhooks/index.ts';
+import {
+  createEndpoint,
+  deliverDue,
+  publish,
+  retryDelivery,
+  WebhookEndpointController,
+  webhooks,
+} from '../../src/contrib/webhooks/index.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';
 import { createTable, type Database, migration, model, t, type Model } from '../../src/db/index.ts';
 import { Controller, jsonSchema, type Middleware, route } from '../../src/http/index.ts';
@@ -40,7 +47,10 @@ const volumes = model('volumes', volumeColumns, { indexes: [{ columns: ['tenant'
 const tables: Module = {
   name: 'papers',
   portal: {
-    pages: [{ resource: 'paper', name: 'papers', label: 'Papers', singular: 'paper', group: 'Papers', title: 'title', columns: ['title'] }],
+    pages: [
+      { resource: 'paper', name: 'papers', label: 'Papers', singular: 'paper', group: 'Papers', title: 'title', columns: ['title'] },
+      { resource: 'volume', name: 'volumes', label: 'Volumes', singular: 'volume', group: 'Papers', title: 'id', columns: ['id', 'text'] },
+    ],
   },
   models: [members, papers, volumes],
   migrations: [
@@ -72,6 +82,14 @@ const FILL_VOLUMES = {
     insert into volumes select n, '${TENANT}', printf('%.*c', 4000, 'x') from each`,
 } as const;
 
+/** The endpoints of the tenant, which leads manage together. */
+class Hooks extends WebhookEndpointController {
+  static override readonly permission = hasRole(...LEADS);
+  static override readonly tenantField = 'tenant_key';
+  static override readonly tenantOwned = true;
+  static override readonly liveDeliveries = true;
+}
+
 const isLead = (roles: readonly string[] | undefined) => LEADS.some((lead) => roles?.includes(lead) === true);
 
 /** Hand-written: who is not a lead gets a response, without the secret. */
@@ -101,6 +119,9 @@ const countImports: Middleware = {
   onAdmitted: () => void (admittedImports += 1),
 };
 
+/** The event that an endpoint of the tenant received before anybody left. */
+const TOLD = 'paper.told';
+
 const ran = new Set<string>();
 const report = job('papers.report', {
   input: z.object({ for: z.string() }),
@@ -125,6 +146,8 @@ interface Place {
   readonly way: Way;
   /** Another member, who stays. */
   readonly other: SessionHeaders;
+  /** The id of an endpoint of the tenant, which has a delivery. */
+  readonly hook: string;
 }
 
 const isServed = async (
@@ -164,9 +187,13 @@ const secret =
     return send;
   };
 
-/** The token of the session that a link opens in a frame; null where it opens none. */
+let openings = 0;
+
+/** The token of the session that a link opens in a frame; null where it opens none. From an address of its own: one can open a few in a minute. */
 const opened = async (kit: TestApp, token: string): Promise<string | null> => {
-  const response = await kit.inject({ method: 'POST', url: '/portal/link', payload: { token, framed: true } });
+  openings += 1;
+  const remoteAddress = `10.0.${openings >> 8}.${openings & 255}`;
+  const response = await kit.inject({ method: 'POST', url: '/portal/link', remoteAddress, payload: { token, framed: true } });
   expect([200, 410]).toContain(response.statusCode);
   return response.statusCode === 200 ? response.json<{ token: string }>().token : null;
 };
@@ -177,6 +204,21 @@ const seesPapers = async (kit: TestApp, token: string | null): Promise<boolean> 
   expect([200, 401, 403]).toContain(response.statusCode);
   return response.statusCode === 200;
 };
+
+/** A page of the portal, which the person has opened with a link or a login: whether it shows the event of the tenant. */
+const portalPage =
+  (by: 'link' | 'login', path: string): Exit =>
+  async ({ session, user }, { kit }) => {
+    const token = by === 'link' ? await opened(kit, (await portalLink(kit.app.db, { user, tenant: TENANT })).token) : null;
+    const headers = token === null ? { ...session, 'x-tenant': TENANT } : { 'x-portal-session': token };
+    const ask = async () => {
+      const response = await kit.inject({ url: `/portal/api/${path}`, headers });
+      expect([200, 401, 403]).toContain(response.statusCode);
+      return response.body.includes(TOLD);
+    };
+    await ask();
+    return ask;
+  };
 
 /** Still open after several looks counts as open. */
 async function staysOpen(isOpen: () => boolean, expected: boolean): Promise<boolean> {
@@ -211,6 +253,23 @@ async function followed({ url }: Place, path: string, credential: SessionHeaders
   };
 }
 
+/** A file of which the client takes nothing, so that it does not end. */
+async function halfRead({ kit, url }: Place, path: string, headers: SessionHeaders): ReturnType<Exit> {
+  const served = new Promise<Socket>((resolve) => kit.app.fastify.server.once('connection', resolve));
+  const message = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(`${url}${path}`, { headers, agent: false }, resolve).on('error', reject);
+  });
+  expect(message.statusCode).toBe(200);
+  message.on('error', () => undefined);
+  // The client does not see that the server has closed the connection.
+  const connection = await served;
+  return async (expected) => {
+    const reached = await staysOpen(() => !connection.destroyed, expected);
+    message.destroy();
+    return reached;
+  };
+}
+
 const EXITS: Readonly<Record<string, Exit>> = {
   list: request('GET', '/v1/papers', 'session'),
   read: async (leaver, place) => {
@@ -224,24 +283,7 @@ const EXITS: Readonly<Record<string, Exit>> = {
   },
   write: request('POST', '/v1/papers', 'session', { title: 'Plan' }),
   export: request('GET', '/v1/papers/export?format=csv', 'session'),
-  'export under way': async ({ session }, { kit, url }) => {
-    const served = new Promise<Socket>((resolve) => kit.app.fastify.server.once('connection', resolve));
-    const message = await new Promise<IncomingMessage>((resolve, reject) => {
-      get(`${url}/v1/volumes/export?format=csv`, { headers: { ...session, 'x-tenant': TENANT }, agent: false }, resolve).on(
-        'error',
-        reject,
-      );
-    });
-    expect(message.statusCode).toBe(200);
-    message.on('error', () => undefined);
-    // The client reads nothing, and does not see that the server has closed the connection.
-    const connection = await served;
-    return async (expected) => {
-      const reached = await staysOpen(() => !connection.destroyed, expected);
-      message.destroy();
-      return reached;
-    };
-  },
+  'export under way': ({ session }, place) => halfRead(place, '/v1/volumes/export?format=csv', { ...session, 'x-tenant': TENANT }),
   'import under way': async ({ session, user }, { kit, url }) => {
     const before = admittedImports;
     const headers = { ...session, 'x-tenant': TENANT, 'content-type': 'text/csv' };
@@ -315,6 +357,21 @@ const EXITS: Readonly<Record<string, Exit>> = {
   },
   stream: ({ session }, place) => followed(place, '/v1/plans/follow', { ...session, 'x-tenant': TENANT }),
   'live list': ({ session }, place) => followed(place, '/v1/papers', { ...session, 'x-tenant': TENANT }),
+  'live deliveries': ({ session }, place) => followed(place, `/v1/hooks/${place.hook}/deliveries`, { ...session, 'x-tenant': TENANT }),
+  'portal deliveries': portalPage('link', 'resources/deliveries'),
+  'portal deliveries of a login': portalPage('login', 'resources/deliveries'),
+  'portal events': portalPage('link', 'resources/events'),
+  'portal overview': async ({ user }, { kit }) => {
+    const token = await opened(kit, (await portalLink(kit.app.db, { user, tenant: TENANT })).token);
+    return async () => {
+      const response = await kit.inject({ url: '/portal/api/overview', headers: { 'x-portal-session': token ?? '' } });
+      return response.body.includes('"Endpoints","value":1');
+    };
+  },
+  'portal export under way': async ({ user }, place) => {
+    const token = await opened(place.kit, (await portalLink(place.kit.app.db, { user, tenant: TENANT })).token);
+    return halfRead(place, '/portal/api/lists/volumes/export?format=csv', { 'x-portal-session': token ?? '' });
+  },
   'portal session': async ({ user }, { kit }) => {
     const token = await opened(kit, (await portalLink(kit.app.db, { user, tenant: TENANT })).token);
     return () => seesPapers(kit, token);
@@ -402,12 +459,30 @@ describe.each(Object.entries(WAYS))('with %s', (_, way) => {
         ],
         middleware: [countImports, responseCache({ routes: ({ controller }) => controller === 'Plans' || controller === 'Papers' })],
         ...way.options,
-        mount: { ...way.mount, '/v1': { ...(way.mount['/v1'] as object), '/papers': Papers, '/plans': Plans, '/volumes': Volumes } },
+        mount: {
+          ...way.mount,
+          '/v1': { ...(way.mount['/v1'] as object), '/papers': Papers, '/plans': Plans, '/volumes': Volumes, '/hooks': Hooks },
+        },
       });
       await database.db.execute(FILL_VOLUMES[database.dialect]);
       const stays = await way.person(kit, 'stays');
       await way.add(kit.app.db, stays.user.id);
-      place = { kit, receiver, way, other: stays.session, url: await kit.app.listen({ port: 0 }) };
+      const made = await kit.inject({
+        method: 'POST',
+        url: '/v1/hooks',
+        headers: { ...stays.session, 'x-tenant': TENANT },
+        payload: { url: receiver.url('/of-the-tenant'), events: [TOLD] },
+      });
+      await database.db.transaction((tx) => publish(tx, TOLD, { n: 1 }, { tenantKey: TENANT }));
+      await deliverDue(database.db);
+      place = {
+        kit,
+        receiver,
+        way,
+        other: stays.session,
+        hook: made.json<{ id: string }>().id,
+        url: await kit.app.listen({ port: 0 }),
+      };
     });
     afterAll(async () => {
       await place.kit.close();
@@ -470,7 +545,7 @@ const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   personal_export_parts: 'read with the export, see personal_exports',
   personal_exports:
     'read by the person alone after a recent login: a user who left cannot log in, and a person without the tenant keeps their data',
-  portal_links: ['portal link', 'portal session'],
+  portal_links: ['portal link', 'portal session', 'portal deliveries', 'portal export under way'],
   request_log: 'read as in list and read: the caller is looked up with each request',
   request_quotas: 'read as in list and read: the caller is looked up with each request',
   request_usage: 'read as in list and read: the caller is looked up with each request',
@@ -499,8 +574,8 @@ const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   user_factors: 'used to log in, which needs an active user',
   user_identities: 'used to log in, which needs an active user',
   user_recovery_codes: 'used to log in, which needs an active user',
-  webhook_endpoints: ['webhook'],
-  webhook_events: ['webhook'],
+  webhook_endpoints: ['webhook', 'portal overview'],
+  webhook_events: ['webhook', 'live deliveries', 'portal deliveries', 'portal events'],
   webhook_subscription_periods: ['webhook'],
   webhook_subscriptions: ['webhook'],
 };
