@@ -53,7 +53,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 async function provide(): Promise<Provision> {
   const given = process.env['DATABASE_URL'];
-  const server = given === undefined || given === '' ? await startPostgresServer() : undefined;
+  // The tables of long tests take many gigabytes.
+  const inMemory = process.env['KIT_TEST_LONG'] !== '1';
+  const server = given === undefined || given === '' ? await startPostgresServer({ inMemory }) : undefined;
   const url = server?.url ?? given ?? '';
   const probe = new pg.Client({ connectionString: url });
   await probe.connect().catch((cause: unknown) => {
