@@ -8,6 +8,7 @@ import type { SecureContextOptions } from 'node:tls';
 import { callbackify } from 'node:util';
 import type { buildConnector } from 'undici';
 import { parseAddress } from './address.ts';
+import { boundAnswer } from './bound-answer.ts';
 import { skipContinue } from './skip-continue.ts';
 import type { URLPolicy } from './url-policy.ts';
 
@@ -59,7 +60,8 @@ async function open(target: Target, options: ConnectOptions): Promise<Socket> {
     socket.destroy();
     throw new ConnectFailure('blocked_address', refusal);
   }
-  return skipContinue(target.protocol === 'https:' ? await secure(socket, target, options, deadline) : socket);
+  const secured = target.protocol === 'https:' ? await secure(socket, target, options, deadline) : socket;
+  return skipContinue(boundAnswer(secured, () => new ConnectFailure('connection', 'The response is too long.')));
 }
 
 /** One refused address refuses the name: a mixture of public and private answers is how rebinding begins. */

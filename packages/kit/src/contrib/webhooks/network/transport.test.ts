@@ -355,8 +355,8 @@ describe('hostile receivers', () => {
       const timer = setInterval(() => socket.write(piece), 20);
       socket.on('close', () => clearInterval(timer));
     });
-  const flood = (head: string): ((socket: Socket) => void) => {
-    const piece = Buffer.alloc(256 * 1024, 'x');
+  const flood = (head: string, text = 'x'): ((socket: Socket) => void) => {
+    const piece = Buffer.from(text.repeat(Math.ceil((256 * 1024) / text.length)));
     return onRequest((socket) => {
       let sent = 0;
       const more = (): void => {
@@ -409,6 +409,22 @@ describe('hostile receivers', () => {
       { reason: 'connection' },
     ],
     ['endless informational responses', drip('', 'HTTP/1.1 102 Processing\r\n\r\n'), { reason: 'timeout' }],
+    [
+      'a flood of informational responses',
+      flood('', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'),
+      { reason: 'connection', error: 'The receiver sent too many informational responses.' },
+    ],
+    ['a flood of 100 Continue', flood('', 'HTTP/1.1 100 Continue\r\n\r\n'), { reason: 'connection', error: 'The response is too long.' }],
+    [
+      'a chunk with an endless extension',
+      flood(`${OK}transfer-encoding: chunked\r\n\r\n1;`, 'a'),
+      { reason: 'connection', status: 200, error: 'The response is too long.' },
+    ],
+    [
+      'a body in chunks of one byte',
+      flood(`${OK}transfer-encoding: chunked\r\n\r\n`, '1\r\nx\r\n'),
+      { kind: 'response', status: 200, bodyExcerpt: 'x'.repeat(4096) },
+    ],
     ['1 GB of body', flood(`${OK}content-length: ${2 ** 30}\r\n\r\n`), { kind: 'response', status: 200, bodyExcerpt: 'x'.repeat(4096) }],
     ['an endless body with an error status', flood('HTTP/1.1 500 No\r\n\r\n'), { kind: 'response', status: 500 }],
     ['a body in single bytes', drip(`${OK}content-length: 1000\r\n\r\n`, 'x'), { reason: 'timeout', status: 200 }],

@@ -68,6 +68,8 @@ export const DEFAULT_TIMEOUT_MS = 15_000;
 const RESPONSE_BYTES_MAX = 64 * 1024;
 export const EXCERPT_BYTES_MAX = 4 * 1024;
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
+/** Each costs a call of the parser: those that fit into a response of the greatest length took the worker's time from all other receivers. */
+const INFORMATIONAL_MAX = 1000;
 
 /** Sends webhook requests over HTTPS. Connects only to addresses that the URL policy admits. */
 export function httpTransport(options: HttpTransportOptions = {}): Transport {
@@ -121,6 +123,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   #settled = false;
   #status: number | null = null;
   #retryAfter: string | null = null;
+  #informational = 0;
   #received = 0;
   #excerpt: Buffer[] = [];
 
@@ -136,13 +139,14 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.#settled) controller.abort(new ConnectFailure('timeout', 'expired'));
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
     // Informational responses precede the real one.
-    if (status < 200) return;
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > INFORMATIONAL_MAX)
+        controller.abort(new ConnectFailure('connection', 'The receiver sent too many informational responses.'));
+      return;
+    }
     this.#status = status;
     const retryAfter = headers['retry-after'];
     this.#retryAfter = typeof retryAfter === 'string' ? retryAfter : null;
