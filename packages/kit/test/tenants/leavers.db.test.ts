@@ -62,7 +62,20 @@ const tables: Module = {
   ],
 };
 
-class Papers extends CrudController(resource(papers, { tenant: 'tenant' }), {
+/** An import of such a title waits here when its file is read, before anything is written. */
+const held = new Map<unknown, { readonly reached: PromiseWithResolvers<void>; readonly goesOn: PromiseWithResolvers<void> }>();
+
+const paperResource = resource(papers, {
+  tenant: 'tenant',
+  async validate({ input }) {
+    const { reached, goesOn } = held.get(input.title) ?? {};
+    reached?.resolve();
+    await goesOn?.promise;
+    return [];
+  },
+});
+
+class Papers extends CrudController(paperResource, {
   permission: all(hasRole(...LEADS), hasScopes({ allowUnscoped: true })),
   scope: 'papers',
   live: true,
@@ -298,6 +311,18 @@ const EXITS: Readonly<Record<string, Exit>> = {
       if (expected) sent.end();
       expect(expected ? [201] : [401, 403]).toContain(await answered);
       sent.destroy();
+      return (await kit.app.db.query('select id from papers where title = $1', [user.id])).length > 0;
+    };
+  },
+  'import that is written': async ({ session, user }, { kit, url }) => {
+    const [reached, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    held.set(user.id, { reached, goesOn });
+    const headers = { ...session, 'x-tenant': TENANT, 'content-type': 'text/csv' };
+    const answered = fetch(`${url}/v1/papers/import`, { method: 'POST', headers, body: `title\n${user.id}\n` });
+    await reached.promise;
+    return async (expected) => {
+      goesOn.resolve();
+      expect(expected ? [201] : [401, 403]).toContain((await answered).status);
       return (await kit.app.db.query('select id from papers where title = $1', [user.id])).length > 0;
     };
   },

@@ -4,6 +4,7 @@ import type { AdminFileFormat } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { recordExport } from '../../auth/request/record-reading.ts';
 import { cursorsOf } from '../../app/data/cursors.ts';
+import type { Db } from '../../db/engine/db.ts';
 import type { LoginProvider } from '../../app/declare/login-provider.ts';
 import { isUuid } from '../../db/values/uuid.ts';
 import { mediaTypes } from '../../crud/files/export.ts';
@@ -12,6 +13,7 @@ import { limits } from '../../crud/declare/limits.ts';
 import { notLive } from '../../crud/live/list-now.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
+import { requireStillAdmitted } from '../../http/admit/open-streams.ts';
 import { countExport } from '../../http/admit/open-exports.ts';
 import { raw } from '../../http/declare/raw.ts';
 import { route } from '../../http/declare/route.ts';
@@ -136,18 +138,26 @@ export function listController(site: AdminSite, { authenticators }: LoginProvide
       },
       async (context) => {
         const resource = site.resource(context.params.resource);
-        await requireRole(site.settings, context.user, resource, 'import');
         const { dry_run: dryRun = false, mode = 'create', ...rest } = context.query;
         const columns = chosenColumns(rest);
         const type = (context.request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
         const format = type === mediaTypes.jsonl ? 'jsonl' : 'csv';
         const upsert = mode === 'upsert';
+        const requireRoles = async () => {
+          await requireRole(site.settings, context.user, resource, 'import');
+          // A file that changes records needs both roles.
+          if (upsert) await requireRole(site.settings, context.user, resource, 'update');
+        };
+        await requireRoles();
         if (resource.importRows === undefined || !isOffered(resource.imports?.formats, format)) throw adminErrors.not_importable();
         if (upsert && resource.imports?.by === undefined)
           throw adminErrors.not_importable({ detail: 'No column of this list finds the records that a file would change.' });
-        // A file that changes records needs both roles.
-        if (upsert) await requireRole(site.settings, context.user, resource, 'update');
-        return resource.importRows(site.context(context, context.principal), { body: context.body, format, dryRun, upsert, columns });
+        const requireAdmitted = async (tx: Db) => {
+          await requireStillAdmitted(exchangeOf(context.request), tx);
+          await requireRoles();
+        };
+        const file = { body: context.body, format, dryRun, upsert, columns, requireAdmitted } as const;
+        return resource.importRows(site.context(context, context.principal), file);
       },
     );
 

@@ -127,6 +127,8 @@ export interface AdminFile {
   readonly upsert: boolean;
   /** By the name of a column of the file: the field that it is; an empty text: it is left out. */
   readonly columns?: Readonly<Record<string, string>>;
+  /** Throws when this staff member has lost the right in the meantime: to be asked before the commit, with the transaction. */
+  readonly requireAdmitted?: (tx: Db) => Promise<void>;
 }
 
 /** A kind of record that the site lists. Rules stay in the module's verbs; this only says what is shown and what may be done. */

@@ -1,3 +1,4 @@
+import type { Db } from '../../db/engine/db.ts';
 import type { Address } from '../input/with-address.ts';
 import type { StoredColumn } from '../policy/policy.ts';
 import { isSame } from '../write/change.ts';
@@ -31,6 +32,8 @@ export interface RowImportOptions {
   readonly by?: string | undefined;
   /** Limits of the JSON in a row, as of a body. Default: those of an app that sets none. */
   readonly json?: JsonLimits;
+  /** Throws when the caller has lost the right in the meantime. Asked before the commit, with its transaction: a file may take long. */
+  readonly requireAdmitted?: ((tx: Db) => Promise<void>) | undefined;
   /** Reads a file that has other words than the table. Default: it has the names of columns, and keys in references. */
   readonly translate?: ((file: ReadFile) => ReadFile) | undefined;
 }

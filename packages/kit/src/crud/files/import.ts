@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { type FieldError } from '../../errors/kit-error.ts';
+import { requireStillAdmitted } from '../../http/admit/open-streams.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { filePart, type MultipartFile, readMultipart } from '../../http/input/multipart.ts';
 import type { QueryValues } from '../../http/input/query-string.ts';
@@ -43,7 +44,9 @@ export class Importer {
     const parameters = this.#parameters(context.query as QueryValues);
     await access.parentRows(context, request, policy.database(request), true);
     const { body, format } = await this.#file(context, parameters.format);
-    const rows = new RowImport(access, { ...this.options, json: exchangeOf(context.request).host.inputLimits });
+    const exchange = exchangeOf(context.request);
+    const { inputLimits: json } = exchange.host;
+    const rows = new RowImport(access, { ...this.options, json, requireAdmitted: (tx) => requireStillAdmitted(exchange, tx) });
     const result = await rows.run(request, body, format, parameters, access.fixedIntent(context));
     access.admitWithoutObject(context);
     if (parameters.isDryRun) context.reply.code(200);

@@ -189,6 +189,7 @@ export class RowImport {
           // Statements on SQLite run on this thread: others get their turn between batches.
           await yieldLoop();
         }
+        await this.#options.requireAdmitted?.(tx);
       });
     await (isDryRun ? undone(db, write) : write(db));
     return { created, updated };

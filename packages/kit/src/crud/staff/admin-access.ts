@@ -44,7 +44,7 @@ export interface AdminWrite {
   readonly returned?: ((value: unknown) => void) | undefined;
 }
 
-export interface AdminImport extends Pick<RowImportOptions, 'by' | 'translate'> {
+export interface AdminImport extends Pick<RowImportOptions, 'by' | 'translate' | 'requireAdmitted'> {
   /** Columns that are taken: those of the form of a new row. */
   readonly input: readonly string[];
   readonly schema: Schema;
@@ -377,10 +377,10 @@ export class AdminAccess {
   }
 
   /** Makes rows of a file, and changes those that `by` finds: all or none, with `via: 'import'`. */
-  importRows(body: Readable, format: FileFormat, { input, schema, by, isDryRun, translate }: AdminImport): Promise<ImportResult> {
+  importRows(body: Readable, format: FileFormat, { input, schema, isDryRun, ...options }: AdminImport): Promise<ImportResult> {
     const { policy, list, pipeline } = this.#mounted;
-    const rows = new RowImport({ policy, list, pipeline, input, schema }, { rowsMax: limits.importRows, by, translate });
-    return this.#as('create', (request) => rows.run(request, body, format, { isDryRun, isUpsert: by !== undefined }));
+    const rows = new RowImport({ policy, list, pipeline, input, schema }, { rowsMax: limits.importRows, ...options });
+    return this.#as('create', (request) => rows.run(request, body, format, { isDryRun, isUpsert: options.by !== undefined }));
   }
 }
 

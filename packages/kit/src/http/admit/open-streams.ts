@@ -5,9 +5,10 @@ import type { Principal } from '../../auth/people/principal.ts';
 import { inTime } from '../../auth/rights/in-time.ts';
 import { settledStandings } from '../../auth/rights/settled-standings.ts';
 import { withStaffRights } from '../../auth/rights/staff-rights.ts';
-import type { Database } from '../../db/engine/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
+import type { PermissionContext } from '../../permissions/permission.ts';
 import { viewedNow } from './viewing.ts';
 import { CallerCounts } from '../exchange/caller-counts.ts';
 import type { Exchange } from '../exchange/exchange.ts';
@@ -70,8 +71,8 @@ export class OpenStreams {
     const known = [...this.#streams].filter(({ principal }) => principal !== null);
     for (const [authenticator, streams] of Map.groupBy(known, (exchange) => exchange.authenticator))
       if (authenticator !== null) void this.#alone(authenticator, () => this.#endInvalid(authenticator, streams));
-    void this.#alone(this.#host, () => this.#endOfFormerMembers());
-    void this.#alone(this.#counts, () => this.#endMoved());
+    void this.#alone(this.#host, () => this.#endOfFormerMembers([...this.#streams]));
+    void this.#alone(this.#counts, () => this.#endMoved([...this.#streams]));
   }
 
   /** One look of a kind at a time: a slow database must not collect them, and an authenticator or a resolver that fails or hangs must not keep others from theirs. */
@@ -92,8 +93,22 @@ export class OpenStreams {
     this.#host.log.warn({ err: error }, 'could not look up the callers of open streams');
   }
 
-  async #endInvalid(authenticator: Authenticator, streams: readonly Exchange[]): Promise<void> {
-    const current = await currentPrincipals(this.#host.db, authenticator, streams, (error) => this.#noteFailure(error));
+  /** See {@link requireStillAdmitted}. */
+  async requireStillAdmitted(exchange: Exchange, tx: Db): Promise<void> {
+    const { authenticator, principal, route } = exchange;
+    const db = tx.database === this.#host.db ? tx : this.#host.db;
+    if (principal !== null && authenticator !== null) {
+      await this.#endInvalid(authenticator, [exchange], db);
+      await this.#endMoved([exchange]);
+      await this.#endOfFormerMembers([exchange], db);
+    }
+    exchange.signal.throwIfAborted();
+    const context = contextOn(db, exchange);
+    if (route !== null && (await route.permission.evaluate(context)) === false) throw await route.permission.denial(context);
+  }
+
+  async #endInvalid(authenticator: Authenticator, streams: readonly Exchange[], db: Db = this.#host.db): Promise<void> {
+    const current = await currentPrincipals(db, authenticator, streams, (error) => this.#noteFailure(error));
     for (const exchange of streams) {
       const now = await viewedNow(exchange, current.get(exchange));
       if (now === undefined || exchange.signal.aborted) continue;
@@ -105,10 +120,10 @@ export class OpenStreams {
   }
 
   /** A caller who keeps the credential may be in another tenant by now. Where memberships are declared, they decide. */
-  async #endMoved(): Promise<void> {
+  async #endMoved(streams: readonly Exchange[]): Promise<void> {
     const { tenantNow } = this.#host;
     if (tenantNow === undefined) return;
-    for (const exchange of this.#streams) {
+    for (const exchange of streams) {
       if (!exchange.isTenantAsked || exchange.principal === null || exchange.signal.aborted) continue;
       try {
         const tenant = await inTime('the tenant', Promise.resolve(tenantNow(exchange)));
@@ -122,11 +137,11 @@ export class OpenStreams {
   }
 
   /** A caller who leaves the tenant, or gets other roles there, keeps the credential: the stream ends all the same. */
-  async #endOfFormerMembers(): Promise<void> {
-    const proved = [...this.#streams].filter(
+  async #endOfFormerMembers(streams: readonly Exchange[], db: Db = this.#host.db): Promise<void> {
+    const proved = streams.filter(
       ({ principal, knownMembership, signal }) => principal !== null && knownMembership !== null && !signal.aborted,
     );
-    const { db, standings } = this.#host;
+    const { standings } = this.#host;
     const asked = proved.flatMap(({ principal, knownTenant: tenant }) =>
       principal === null ? [] : [{ userId: principal.user.id, tenant, principal }],
     );
@@ -151,9 +166,17 @@ export function openStreamsOf(host: Host): OpenStreams {
   return known;
 }
 
+/**
+ * Throws when the caller of a request has lost the right to it since it began: for work that takes long, before it is committed. `tx` is its transaction: what is
+ * in the same database is asked there, so that one connection is enough.
+ */
+export function requireStillAdmitted(exchange: Exchange, tx: Db): Promise<void> {
+  return openStreamsOf(exchange.host).requireStillAdmitted(exchange, tx);
+}
+
 /** With one question where the authenticator can answer it, else by authenticating one request of each credential again. Without what is not known. */
 async function currentPrincipals(
-  db: Database,
+  db: Db,
   authenticator: Authenticator,
   streams: readonly Exchange[],
   onFailure: (error: unknown) => void,
@@ -188,6 +211,21 @@ async function authenticatedAgain(authenticator: Authenticator, exchange: Exchan
     if (isKitError(error) && error.status === 401) return null;
     throw error;
   }
+}
+
+/** What a permission is asked with, in a transaction. The tenant is found only where it is asked for. */
+function contextOn(db: Db, exchange: Exchange): PermissionContext {
+  const { method, url, headers, principal, user, isTenantOpen, takesTenant, namesTenant, tenantManagers, scope, audience, rules } =
+    exchange;
+  return {
+    ...{ method, url, headers, principal, user, isTenantOpen, takesTenant, namesTenant, tenantManagers, scope, audience, rules, db },
+    get tenant() {
+      return exchange.tenant;
+    },
+    get membership() {
+      return exchange.membership;
+    },
+  };
 }
 
 function hasSameRoles(before: Membership | null, now: Membership | null): boolean {

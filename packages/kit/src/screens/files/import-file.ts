@@ -32,7 +32,10 @@ export interface FileImport {
  * Imports a file whose columns may have the labels of fields, and whose references may be the names of records. A dry run says what each column is
  * read as and what is wrong with each row, where a real one fails.
  */
-export async function importFile(into: FileImport, { body, format, dryRun, upsert, columns = {} }: AdminFile): Promise<AdminImportResult> {
+export async function importFile(
+  into: FileImport,
+  { body, format, dryRun, upsert, columns = {}, requireAdmitted }: AdminFile,
+): Promise<AdminImportResult> {
   const { plan, context, access, fields, schema } = into;
   const chosen = chosenColumns(columns, fields);
   const references = new Map(
@@ -40,7 +43,7 @@ export async function importFile(into: FileImport, { body, format, dryRun, upser
   );
   const file = new FileTranslation({ fields, chosen, references }, dryRun);
   const by = upsert ? plan.uniqueColumn : undefined;
-  const asked = { input: fields.map(({ name }) => name), schema, by, isDryRun: dryRun, translate: file.read };
+  const asked = { input: fields.map(({ name }) => name), schema, by, isDryRun: dryRun, translate: file.read, requireAdmitted };
   if (!dryRun) return access.importRows(body, format, asked);
   try {
     const result = await access.importRows(body, format, asked);
