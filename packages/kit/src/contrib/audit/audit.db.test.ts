@@ -326,6 +326,15 @@ describeDatabases(
       }
     });
 
+    test('entries are counted up to 1,000, however many there are', async () => {
+      const entry = { action: 'lamp.lit', target_type: 'lamp', actor: 'a program' };
+      const entries = (many: number, target_id: string) => Array.from({ length: many }, () => ({ ...entry, target_id }));
+      await kit.app.registry.audit?.record(kit.db, [...entries(1000, 'few'), ...entries(1001, 'many')]);
+      expect((await list('?target_id=few&limit=1')).body.count).toBe(1000);
+      const { body, headers } = await list('?target_id=many&limit=1');
+      expect([body.count, headers['x-total-count']]).toEqual([null, '1000+']);
+    });
+
     test('columns that a model of the app marks as sensitive are masked wherever their names appear', async () => {
       const after = { digest: 'd', nested: { previous_digest: 'p' }, prefix: 'shown' };
       await kit.app.registry.audit?.record(kit.db, [{ action: 'key.seen', target_type: 'thing', target_id: 't1', after }]);

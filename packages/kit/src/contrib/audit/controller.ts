@@ -35,7 +35,7 @@ const reading = {
   },
   queryMethod: false,
   ordering: { by: ['seq'], default: ['-seq'] },
-  page: { default: 50, max: 100, count: 'exact' },
+  page: { default: 50, max: 100, count: { upTo: 1000 } },
   operations: { retrieve: { field: 'read' }, create: false, update: false, partialUpdate: false, destroy: false },
 } as const;
 const summary = 'List audit entries, newest first';
