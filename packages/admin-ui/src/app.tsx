@@ -1,9 +1,9 @@
-import { Stack, Text } from '@mantine/core';
+import { Anchor, Stack, Text } from '@mantine/core';
 import { SecretProvider } from './actions/secret-provider.tsx';
 import { CrashGuard } from './feedback/crash-guard.tsx';
 import { Late } from './feedback/late.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
-import type { Place } from './routing/location.ts';
+import { hashOf, type Place } from './routing/location.ts';
 import { useLocation } from './routing/use-location.ts';
 import { SessionGate, useSession } from './session/session-gate.tsx';
 import { PageTitle } from './shell/page-title.tsx';
@@ -74,8 +74,10 @@ function keyOf(place: Place): string {
 function UnknownPage() {
   return (
     <Stack gap="xs">
-      <PageTitle>Nothing here</PageTitle>
-      <Text>This page does not exist. Choose one from the navigation.</Text>
+      <PageTitle>Page not found</PageTitle>
+      <Text>
+        This page does not exist, or you cannot see it. <Anchor href={hashOf({ page: 'overview' })}>Go to the overview</Anchor>
+      </Text>
     </Stack>
   );
 }

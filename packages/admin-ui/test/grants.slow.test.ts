@@ -88,7 +88,7 @@ test('a record’s page says who has access, and why; access is granted and revo
   await dialog().getByText('They lose this access with the next request.').waitFor();
   expect(await findings(page)).toEqual([]);
   await dialog().getByRole('button', { name: 'Revoke', exact: true }).click();
-  await said('Grant removed.');
+  await said('Grant deleted.');
   await who().getByText('theo was granted').waitFor({ state: 'detached' });
   expect(await held('theo')).toEqual([]);
 });

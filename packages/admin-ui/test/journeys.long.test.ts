@@ -37,8 +37,8 @@ const stored = async (reference: string) =>
 
 test('a link with a filter that is wrong says which one, leaves it out and shows the rest', { timeout: BUSY_MS }, async () => {
   page = await admin.at('#/orders?filter.status=opne&filter.colour=red&search=JN');
-  const note = page.getByRole('note').filter({ hasText: 'The filter "Status: opne" is left out.' });
-  await note.getByText('The filter "colour: red" is left out. This list has no such filter.').waitFor();
+  const note = page.getByRole('note').filter({ hasText: 'The filter "Status: opne" is ignored.' });
+  await note.getByText('The filter "colour: red" is ignored. This list has no such filter.').waitFor();
   await row(page, 'JN-1').waitFor();
   await expect.poll(() => page.evaluate('location.hash')).toBe('#/orders?search=JN');
   expect(await findings(page)).toEqual([]);
@@ -48,7 +48,7 @@ test('the keyboard says what it does, and lets go', { timeout: BUSY_MS }, async 
   page = await admin.at('#/orders');
   await page.keyboard.press('?');
   const sheet = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
-  await sheet.getByText('Edit the values of the row where they stand').waitFor();
+  await sheet.getByText('Edit the row in the list').waitFor();
   expect(await findings(page)).toEqual([]);
   await page.keyboard.press('Escape');
   await expect.poll(() => sheet.count()).toBe(0);

@@ -91,18 +91,18 @@ test('a file is checked as it is chosen: what its columns are, each row with its
   await expect
     .poll(() => table.getByRole('row').allInnerTexts())
     .toEqual([
-      expect.stringMatching(/^Row\s+What is wrong\s+Reference\s+Quantity\s+Customer/),
+      expect.stringMatching(/^Row\s+Errors\s+Reference\s+Quantity\s+Customer/),
       expect.stringMatching(/^2\s+Quantity: .*\s+IM-1\s+0\s+Ada Lovelace$/),
-      expect.stringMatching(/^3\s+Customer: No record is called "Nobody"[^]*Nobody$/),
+      expect.stringMatching(/^3\s+Customer: No record has the name "Nobody"[^]*Nobody$/),
     ]);
   expect(await findings(page)).toEqual([]);
   await choose(`reference,quantity,customer_id\nIM-1,1,Ada Lovelace\nIM-2,2,${ada}\nBL-1,50,Ada Lovelace\n`);
-  await table.getByText('There is such a record already.', { exact: false }).waitFor();
-  await page.getByRole('checkbox', { name: 'Change records that have the same reference' }).check();
-  await page.getByText('The file is valid. Importing it: 2 orders created, 1 order changed.').waitFor();
+  await table.getByText('A record with this value already exists.', { exact: false }).waitFor();
+  await page.getByRole('checkbox', { name: 'Update records that have the same reference' }).check();
+  await page.getByText('The file is valid. Result of the import: 2 orders created, 1 order updated.').waitFor();
   expect(await one("select id from orders where reference = 'IM-1'")).toBeUndefined();
   await page.getByRole('button', { name: 'Import 3 rows' }).click();
-  await said('Imported: 2 orders created, 1 order changed.');
+  await said('Imported: 2 orders created, 1 order updated.');
   await row(page, 'IM-2').waitFor();
   expect(await one("select quantity from orders where reference = 'BL-1'")).toEqual({ quantity: 50 });
   expect(await one("select customer_id from orders where reference = 'IM-1'")).toEqual({ customer_id: ada });
@@ -113,7 +113,7 @@ test('selected records get the same value; the dialog says which, how many and w
   for (const title of ['BL-2', 'BL-4']) await page.getByRole('checkbox', { name: `Select ${title}` }).check();
   await page.getByRole('button', { name: 'Edit selected' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('The values are replaced, and the old ones are in the audit log only.').waitFor();
+  await dialog.getByText('The old values are only in the audit log.').waitFor();
   await expect.poll(() => dialog.getByRole('button', { name: 'Change 2 orders' }).isDisabled()).toBe(true);
   await dialog.getByLabel('Field to change').selectOption('status');
   await dialog.getByRole('combobox', { name: 'Status' }).selectOption('shipped');
@@ -198,7 +198,7 @@ test('what was deleted softly comes back by the button beside the message', asyn
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByText('The record is hidden from lists and can be restored.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-  await said('BL-6 removed.');
+  await said('BL-6 deleted.');
   await expect.poll(rows).not.toBe(0);
   expect(await one("select deleted_at from orders where reference = 'BL-6'")).not.toEqual({ deleted_at: null });
   await page.getByRole('button', { name: 'Undo' }).click();
@@ -283,7 +283,7 @@ test('the page of a record shows its events and the jobs that run for it', async
   // What the request that changed the record did besides is folded under its entry.
   const event = history.getByText('Event order.changed').first();
   expect(await event.isVisible()).toBe(false);
-  await history.getByText('1 more thing of this request').first().click();
+  await history.getByText('1 more entry of this request').first().click();
   await event.waitFor();
   await history.getByRole('link', { name: 'Open the event' }).first().click();
   await page.getByRole('heading', { name: 'order.changed', level: 1, exact: true }).waitFor();

@@ -108,7 +108,7 @@ test('a record whose readings are recorded is read when somebody asks for it, no
   await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
   await page.getByRole('heading', { name: 'Lovelace', level: 1 }).waitFor();
   expect(await readings()).toBe(1);
-  await note.getByRole('button', { name: 'Read it again' }).click();
+  await note.getByRole('button', { name: 'Load again' }).click();
   await page.getByRole('heading', { name: 'King', level: 1 }).waitFor();
   await note.waitFor({ state: 'detached' });
   expect(await readings()).toBe(2);

@@ -115,7 +115,7 @@ test('a link shows the pages that it names, and without manage it changes nothin
   await settled(page);
   expect(await page.getByRole('link', { name: 'Edit' }).count()).toBe(0);
   await page.goto(`${portal.shop.address}#/api-keys`);
-  await page.getByRole('heading', { name: 'Nothing here', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'Page not found', level: 1 }).waitFor();
   await page.context().close();
   browser.expectQuiet();
 });

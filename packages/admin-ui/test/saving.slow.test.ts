@@ -107,7 +107,7 @@ describe('a record that somebody else changed', () => {
     await other.getByRole('heading', { name: 'M-1b', level: 1, exact: true }).waitFor();
     await other.context().close();
     await page.getByRole('button', { name: 'Save' }).click();
-    const dialog = page.getByRole('dialog', { name: 'This record was changed meanwhile' });
+    const dialog = page.getByRole('dialog', { name: 'This record has changed' });
     await dialog.waitFor();
     expect(await findings(page)).toEqual([]);
     const save = dialog.getByRole('button', { name: 'Save' });
@@ -141,7 +141,7 @@ describe('a record that somebody else changed', () => {
     await page.keyboard.type('8');
     await shop.db.query('update orders set quantity = 4, version = version + 1 where id = $1', [id]);
     await page.keyboard.press('Enter');
-    const question = page.getByRole('dialog', { name: 'This record was changed meanwhile' });
+    const question = page.getByRole('dialog', { name: 'This record has changed' });
     await question.getByLabel('Keep yours: 8').check();
     await question.getByRole('button', { name: 'Save' }).click();
     await expect.poll(() => stored(id)).toMatchObject({ quantity: 8 });
@@ -156,7 +156,7 @@ describe('a record that somebody else changed', () => {
     await page.getByLabel('Quantity').fill('9');
     await shop.db.query('update orders set quantity = 4, version = version + 1 where id = $1', [id]);
     await page.getByRole('button', { name: 'Save' }).click();
-    const dialog = page.getByRole('dialog', { name: 'This record was changed meanwhile' });
+    const dialog = page.getByRole('dialog', { name: 'This record has changed' });
     await dialog.getByLabel('Take theirs: 4').check();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Nothing was changed, so there is nothing to save.').waitFor();
@@ -207,7 +207,7 @@ describe('what was typed and not saved', () => {
     await page.reload();
     await expect.poll(() => page.getByLabel('Quantity').inputValue()).toBe('8');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('dialog', { name: 'This record was changed meanwhile' }).getByLabel('Keep yours: 8').check();
+    await page.getByRole('dialog', { name: 'This record has changed' }).getByLabel('Keep yours: 8').check();
     await page.getByRole('dialog').getByRole('button', { name: 'Back to the form' }).click();
     await page.context().clearCookies();
     await page.reload();

@@ -451,9 +451,9 @@ describe('deliveries', () => {
     await at('#/deliveries?filter.status=failed');
     const failed = (await one<{ n: number }>("select count(*) n from webhook_deliveries where status = 'failed'"))?.n ?? 0;
     await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
-    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByRole('button', { name: 'Resend' }).click();
     await dialog().getByText(`Affects ${failed} deliveries:`).waitFor();
-    await dialog().getByRole('button', { name: 'Send again' }).click();
+    await dialog().getByRole('button', { name: 'Resend' }).click();
     await said(/./);
     expect(
       (await one<{ n: number }>("select count(*) n from webhook_deliveries where status = 'pending' and attempts = 0"))?.n,
@@ -491,7 +491,7 @@ describe('deliveries', () => {
     await facts.getByText('held', { exact: true }).first().waitFor();
     await facts.getByText('Waits for', { exact: true }).waitFor();
     await page.getByText('Nothing was sent yet: it waits for an earlier delivery.').waitFor();
-    await expect.poll(() => page.getByRole('button', { name: 'Send again' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: 'Resend' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Send the earlier one now' }).click();
     await dialog().getByRole('button', { name: 'Send the earlier one' }).click();
     await said('1 earlier delivery queued again.');
@@ -758,7 +758,7 @@ describe('the way back and forth', () => {
     await heading('grace');
     expect(await page.evaluate('document.activeElement?.tagName')).toBe('H1');
     await at('#/no-such-list');
-    await heading('Nothing here');
+    await heading('Page not found');
     await at('#/users/01900000-0000-7000-8000-000000000000');
     await page.getByRole('alert').filter({ hasText: 'does not exist' }).waitFor();
   });

@@ -16,6 +16,7 @@ interface ChosenFieldsProps {
 export function ChosenFields({ offered, chosen, inputs, what, onChoose }: ChosenFieldsProps) {
   const left = offered.filter(({ name }) => !chosen.includes(name));
   const taken = offered.filter(({ name }) => chosen.includes(name));
+  const missing = taken.filter(({ name, required }) => required === true && (inputs[name] ?? '') === '');
   return (
     <>
       {left.length > 0 && (
@@ -51,7 +52,9 @@ export function ChosenFields({ offered, chosen, inputs, what, onChoose }: Chosen
       <Text size="sm" role="status">
         {taken.length === 0
           ? 'Nothing is changed yet: choose a field.'
-          : `Sets ${taken.map((field) => `${lowerFirst(field.label)} to ${shown(inputs[field.name])}`).join(', ')} on ${what}.`}
+          : missing.length > 0
+            ? `Enter ${missing.map(({ label }) => lowerFirst(label)).join(', ')}.`
+            : `Sets ${taken.map((field) => `${lowerFirst(field.label)} to ${shown(inputs[field.name])}`).join(', ')} on ${what}.`}
       </Text>
     </>
   );
@@ -60,5 +63,5 @@ export function ChosenFields({ offered, chosen, inputs, what, onChoose }: Chosen
 function shown(value: InputValues[string] | undefined): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   const text = typeof value === 'string' ? value : (value ?? []).join(', ');
-  return text === '' ? 'nothing' : `"${text}"`;
+  return text === '' ? 'empty' : `"${text}"`;
 }

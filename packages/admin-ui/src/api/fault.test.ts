@@ -10,7 +10,7 @@ test.each([
   [fault(403, 'role_required'), 'Not allowed', 'The detail.'],
   [fault(404, 'record_not_found'), 'Not found', 'This record does not exist or was deleted.'],
   [fault(409, 'conflict'), 'Not possible now', 'The detail.'],
-  [fault(412, 'precondition_failed'), 'Changed meanwhile', 'The detail.'],
+  [fault(412, 'precondition_failed'), 'Record changed', 'The detail.'],
   [fault(0, 'no_answer'), 'No answer', 'The detail.'],
   [fault(422, 'validation_error'), 'Check the values', 'The detail.'],
   [fault(429, 'throttled', { retryAfterSeconds: 1 }), 'Too many requests', 'Too many requests. Try again in 1 second.'],

@@ -68,7 +68,7 @@ export function titleOf({ status, code }: ApiFault): string {
   if (status === 403) return code === 'csrf_failed' ? 'Session out of date' : 'Not allowed';
   if (status === 404) return 'Not found';
   if (status === 409) return 'Not possible now';
-  if (status === 412) return 'Changed meanwhile';
+  if (status === 412) return 'Record changed';
   if (status === 422) return 'Check the values';
   if (status === 429) return 'Too many requests';
   return status >= 500 ? 'Server error' : 'Request refused';
@@ -115,6 +115,11 @@ async function readDocument(response: Response): Promise<Record<string, unknown>
   }
 }
 
+/** Schemas say `must be an integer`; below a field that is a sentence. */
+function upperFirst(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** A location is `['body', 'url']`, `['body', 'events', 0]`, `['body', 'fields', 'owner']` for an action's field, or `['query', 'filter.status']`. */
 function fieldFaults(errors: unknown): FieldFault[] {
   if (!Array.isArray(errors)) return [];
@@ -126,6 +131,6 @@ function fieldFaults(errors: unknown): FieldFault[] {
       : [];
     const field = names[0] === 'fields' ? names[1] : names[0];
     const row = Array.isArray(location) && location[0] === 'body' && typeof location[1] === 'number' ? location[1] : null;
-    return [{ field: field ?? '', row, message: typeof message === 'string' ? message : 'This value is not accepted.' }];
+    return [{ field: field ?? '', row, message: typeof message === 'string' ? upperFirst(message) : 'This value is not accepted.' }];
   });
 }

@@ -30,19 +30,12 @@ export function MergeDialog({ conflict: { form, changes }, before, yours, theirs
     return ` (${entry.actor ?? 'by a program'}${when})`;
   };
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title="This record was changed meanwhile"
-      centered
-      size="lg"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Modal opened onClose={onClose} title="This record has changed" centered size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack gap="md">
         <Text size="sm">
           {rows.length === 0
             ? 'Nothing in this form was changed by others. Your changes can be saved.'
-            : 'Nothing was saved yet. Choose for each field which value is saved.'}
+            : 'Nothing was saved yet. Choose the value to save for each field.'}
         </Text>
         {rows.map(({ field, yours: own, theirs: other, isConflict }) => (
           <Radio.Group

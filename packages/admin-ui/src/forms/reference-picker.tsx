@@ -54,6 +54,8 @@ export function ReferencePicker({ resource, value, isClearable, isInside = false
       data={data}
       value={value === '' ? null : value}
       searchable
+      // A form moves the focus to its first error: what is offered would cover the sentence.
+      openOnFocus={false}
       searchValue={search}
       onSearchChange={setSearch}
       // The server has searched.

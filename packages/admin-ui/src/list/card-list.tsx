@@ -36,7 +36,9 @@ export function CardList(list: ListRows) {
                 <div className={css['cardTitle']}>
                   <RowTitle resource={resource.name} column={first} row={row} />
                 </div>
-                {state !== undefined && <Value kind={state.kind} value={row.values[state.name]} label={state.label} />}
+                {state !== undefined && isThere(row.values[state.name]) && (
+                  <Value kind={state.kind} value={row.values[state.name]} label={state.label} />
+                )}
               </div>
               <dl className={css['facts']}>
                 {facts
@@ -67,7 +69,7 @@ function SortSelect({ columns, sort, onSort }: { readonly columns: readonly Admi
   const sortable = columns.filter((column) => column.sortable === true);
   if (sortable.length === 0) return null;
   const data = [
-    { value: '', label: 'Usual order' },
+    { value: '', label: 'Default order' },
     ...sortable.flatMap(({ name, label }) => [
       { value: name, label: `${label}, ascending` },
       { value: `-${name}`, label: `${label}, descending` },

@@ -189,7 +189,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
             </Text>
           )}
         </div>
-        <Group gap="sm" justify="flex-end">
+        <Group gap="sm" justify={isWide ? 'flex-end' : 'flex-start'}>
           {(resource.live === true || follows) && (
             <Switch label="Live" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} />
           )}

@@ -48,9 +48,9 @@ test('what the server does not take of an address is said by its name, and the r
   expect(withoutWrong(keys, query, refused('filter.owner', 'filter.state', 'sort'))).toEqual({
     query: { search: 'ci', filters: {}, sort: '', cursor: '', limit: 50, columns: [] },
     sentences: [
-      'The filter "owner: x" is left out. This list has no such filter.',
-      'The filter "State: open" is left out. Choose another.',
-      'The order "digest" is left out. Choose another.',
+      'The filter "owner: x" is ignored. This list has no such filter.',
+      'The filter "State: open" is ignored. Choose another.',
+      'The sort order "digest" is ignored. Choose another.',
     ],
   });
   expect(withoutWrong(keys, query, refused('cursor'))).toBeNull();

@@ -74,7 +74,7 @@ export function withoutWrong(
   return {
     query: rest,
     sentences: [...wrong].map(
-      ([name, message]) => `${called(resource, query, name)} is left out. ${isKnown(resource, name) ? message : NOT_THERE}`,
+      ([name, message]) => `${called(resource, query, name)} is ignored. ${isKnown(resource, name) ? message : NOT_THERE}`,
     ),
   };
 }
@@ -88,7 +88,7 @@ function isKnown({ filters }: AdminResourceShape, name: string): boolean {
 /** `The filter "Status: opne"`. */
 function called({ filters }: AdminResourceShape, query: ListRequest, name: string): string {
   if (name === 'search') return `The search "${query.search}"`;
-  if (name === 'sort') return `The order "${query.sort}"`;
+  if (name === 'sort') return `The sort order "${query.sort}"`;
   const own = name.slice(FILTER.length);
   const label = filters.find((filter) => adminFilterNames(filter).has(own))?.label ?? own;
   return `The filter "${label}: ${query.filters[own] ?? ''}"`;

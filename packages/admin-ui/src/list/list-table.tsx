@@ -72,6 +72,7 @@ export function ListTable(list: ListRows) {
                 <Table.Td
                   key={column.name}
                   ta={align(column.kind)}
+                  data-end={align(column.kind) === 'end' || undefined}
                   className={index === 0 ? css['first'] : undefined}
                   data-changed={isChanged(row.id, column.name) || undefined}
                 >
@@ -135,12 +136,12 @@ function Heading({ column: { name, label, kind, sortable, sortNote }, sort, onSo
   const side = align(kind);
   if (sortable !== true)
     return (
-      <Table.Th scope="col" ta={side}>
+      <Table.Th scope="col" ta={side} data-end={side === 'end' || undefined}>
         <span title={sortNote}>{label}</span>
       </Table.Th>
     );
   return (
-    <Table.Th scope="col" ta={side} aria-sort={order}>
+    <Table.Th scope="col" ta={side} data-end={side === 'end' || undefined} aria-sort={order}>
       <button type="button" className={css['sorter']} data-side={side} title={sortNote} onClick={() => onSort(nextSort(sort, name))}>
         {label}
         <span className={css['arrow']} data-order={order} aria-hidden="true">

@@ -170,7 +170,7 @@ function SaveDialog({ resource, query, names, shares, onClose }: SaveDialogProps
           {shares && (
             <NativeSelect
               label="Who sees it"
-              description="What they see of the records, their own rights say."
+              description="Each person sees only the records that they have access to."
               data={[...AUDIENCES]}
               value={audience ?? ''}
               onChange={(event) => setAudience(AUDIENCES[event.currentTarget.selectedIndex]?.value || null)}

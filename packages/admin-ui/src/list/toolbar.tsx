@@ -102,17 +102,19 @@ export function Toolbar({ resource, query, hidden, onChange }: ToolbarProps) {
           </Popover>
         )}
         {!isFolded && <SavedFilters resource={resource} query={query} hidden={hidden} />}
-        {isNarrowed(query) && (
-          <Button variant="subtle" px="xs" onClick={() => onChange({ search: '', filters: {} }, { typing: false })}>
+      </div>
+      {isNarrowed(query) && (
+        <div className={css['narrowed']}>
+          <FilterChips
+            terms={terms}
+            onEdit={setEditing}
+            onRemove={({ names }) => onChange({ filters: without(query.filters, names) }, { typing: false })}
+          />
+          <Button variant="subtle" size="compact-sm" onClick={() => onChange({ search: '', filters: {} }, { typing: false })}>
             Clear
           </Button>
-        )}
-      </div>
-      <FilterChips
-        terms={terms}
-        onEdit={setEditing}
-        onRemove={({ names }) => onChange({ filters: without(query.filters, names) }, { typing: false })}
-      />
+        </div>
+      )}
     </div>
   );
 }

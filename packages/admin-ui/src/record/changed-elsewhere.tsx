@@ -38,7 +38,9 @@ export function ChangedElsewhere({ resource, record }: { readonly resource: Admi
   return (
     <div role="status">
       {mayHaveChanged && (
-        <Notice tone="warning">This record may have changed since you opened the form. When you save, you choose what counts.</Notice>
+        <Notice tone="warning">
+          This record may have changed since you opened the form. When you save, you choose which values to keep.
+        </Notice>
       )}
       {elsewhere !== null && (
         <Notice tone="warning">
@@ -48,8 +50,8 @@ export function ChangedElsewhere({ resource, record }: { readonly resource: Admi
             <>
               Changed{elsewhere.last?.actor === undefined ? '' : ` by ${elsewhere.last.actor}`}{' '}
               {typeof elsewhere.last?.at === 'string' ? <Time iso={elsewhere.last.at} /> : 'just now'}
-              {elsewhere.labels.length === 0 ? '' : `: ${elsewhere.labels.join(', ')}`}. What you typed stays; when you save, you choose
-              what counts.
+              {elsewhere.labels.length === 0 ? '' : `: ${elsewhere.labels.join(', ')}`}. Your input is kept; when you save, you choose which
+              values to keep.
             </>
           )}
         </Notice>

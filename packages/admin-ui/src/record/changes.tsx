@@ -35,7 +35,7 @@ export function Changes({
             <Table.Th w="39%">Before</Table.Th>
             <Table.Th>After</Table.Th>
             {renderAction !== undefined && (
-              <Table.Th>
+              <Table.Th w="6.5rem">
                 <span className="visually-hidden">Restore</span>
               </Table.Th>
             )}
@@ -71,6 +71,7 @@ interface SideProps {
 
 /** A time as the pages write it: the stored form is hard to read. */
 function textOf(value: AdminValue): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
   const text = plain(value);
   return /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(text) ? formatTime(text) : text;
 }

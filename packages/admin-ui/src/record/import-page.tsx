@@ -47,7 +47,8 @@ export function ImportPage({ resource }: { readonly resource: AdminResourceShape
   const result = check.data;
   const preview = result?.preview;
   const errors = preview?.errors ?? 0;
-  const isReady = chosen !== null && check.isSuccess && !check.isPlaceholderData && errors === 0;
+  const rows = result === undefined ? 0 : result.created + result.updated;
+  const isReady = chosen !== null && check.isSuccess && !check.isPlaceholderData && errors === 0 && rows > 0;
   const wrong = fault ?? (check.error === null ? null : toFault(check.error));
   const fields =
     imports === undefined
@@ -100,7 +101,7 @@ export function ImportPage({ resource }: { readonly resource: AdminResourceShape
             />
             {imports.by !== undefined && (
               <Checkbox
-                label={`Change records that have the same ${lowerFirst(fields.find(({ name }) => name === imports.by)?.label ?? imports.by)}`}
+                label={`Update records that have the same ${lowerFirst(fields.find(({ name }) => name === imports.by)?.label ?? imports.by)}`}
                 description="Otherwise every row creates a record, and rows for existing records fail."
                 checked={upsert}
                 onChange={(event) => {
@@ -129,14 +130,18 @@ export function ImportPage({ resource }: { readonly resource: AdminResourceShape
                 <FaultNotice error={wrong} />
               ) : (
                 result !== undefined &&
-                (errors > 0 ? (
+                (preview?.columns.length === 0 ? (
+                  <Notice tone="bad">The file is empty. Choose a file with a header and at least one row.</Notice>
+                ) : errors > 0 ? (
                   <Notice tone="bad">
                     The file has {plural(errors, 'error', 'errors')}; nothing was imported. Choose other fields above, or correct the file
                     and choose it again.
                   </Notice>
+                ) : rows === 0 ? (
+                  <Notice tone="bad">The file has no rows. Choose a file with a header and at least one row.</Notice>
                 ) : (
                   <Notice tone="good">
-                    The file is valid. Importing it: {outcome(resource, result)}.
+                    The file is valid. Result of the import: {outcome(resource, result)}.
                     {result.ignored.length > 0 && ` Not taken from files: ${result.ignored.join(', ')}.`}
                   </Notice>
                 ))
@@ -148,7 +153,7 @@ export function ImportPage({ resource }: { readonly resource: AdminResourceShape
                 Cancel
               </Button>
               <Button disabled={!isReady} loading={busy} onClick={() => void submit()}>
-                {isReady && result !== undefined ? `Import ${plural(result.created + result.updated, 'row', 'rows')}` : 'Import'}
+                {isReady && result !== undefined ? `Import ${plural(rows, 'row', 'rows')}` : 'Import'}
               </Button>
             </Group>
           </Stack>
@@ -164,5 +169,5 @@ function formatOf({ name }: File): AdminFileFormat {
 
 function outcome({ singular, label }: AdminResourceShape, { created, updated }: AdminImportResult): string {
   const records = (count: number) => plural(count, lowerFirst(singular), lowerFirst(label));
-  return updated === 0 ? `${records(created)} created` : `${records(created)} created, ${records(updated)} changed`;
+  return updated === 0 ? `${records(created)} created` : `${records(created)} created, ${records(updated)} updated`;
 }

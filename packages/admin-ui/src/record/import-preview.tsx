@@ -36,9 +36,9 @@ export function ImportColumns({ columns, fields, chosen, onChange }: ImportColum
             key={name}
             size="sm"
             label={name === '' ? '(no name)' : name}
-            data={[...open, { value: LEFT_OUT, label: 'Leave it out' }, ...choices]}
+            data={[...open, { value: LEFT_OUT, label: 'Ignore' }, ...choices]}
             value={value}
-            error={isOpen ? 'No field has this name. Choose one, or leave it out.' : fault}
+            error={isOpen ? 'No field has this name. Choose a field or Ignore.' : fault}
             onChange={(event) => onChange(name, event.currentTarget.value)}
           />
         );
@@ -59,7 +59,7 @@ export function ImportRows({ preview: { columns, rows }, fields }: { readonly pr
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Row</Table.Th>
-            {hasErrors && <Table.Th>What is wrong</Table.Th>}
+            {hasErrors && <Table.Th>Errors</Table.Th>}
             {shown.map((name) => (
               <Table.Th key={name}>{labels.get(name)}</Table.Th>
             ))}
@@ -70,7 +70,7 @@ export function ImportRows({ preview: { columns, rows }, fields }: { readonly pr
             <Table.Tr key={number}>
               <Table.Td data-label="Row">{number}</Table.Td>
               {hasErrors && (
-                <Table.Td className={css['faults']} data-label="What is wrong">
+                <Table.Td className={css['faults']} data-label="Errors">
                   <div>
                     {errors.map(({ field, message }, index) => (
                       <Text key={index} size="sm" c="var(--mantine-color-error)">

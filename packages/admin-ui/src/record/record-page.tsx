@@ -57,7 +57,7 @@ export function RecordPage({ resource, id }: { readonly resource: AdminResourceS
             <Notice tone="info">
               This record may have changed since you read it.{' '}
               <Button variant="light" size="compact-sm" onClick={() => void query.refetch()}>
-                Read it again
+                Load again
               </Button>
             </Notice>
           )}
@@ -196,7 +196,11 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
       )}
       {record.sections.map((section, index) => (
         <Card key={`${section.kind}-${index}`}>
-          {record.range !== undefined && index === firstChart && <RangeControl range={record.range} onChange={showRange} />}
+          {record.range !== undefined && index === firstChart && (
+            <Stack gap="xs" mb="sm">
+              <RangeControl range={record.range} onChange={showRange} />
+            </Stack>
+          )}
           <SectionBody section={section} level={2} onZoom={record.range === undefined ? undefined : zoom} onRestore={setRestoring} />
         </Card>
       ))}

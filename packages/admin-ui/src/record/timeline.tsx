@@ -42,7 +42,7 @@ export function Timeline({ entries, onRestore }: TimelineProps) {
               empty=""
               label={`Changes: ${entry.title}`}
               renderAction={
-                onRestore === undefined
+                onRestore === undefined || !entry.changes.some(({ restore }) => restore !== undefined)
                   ? undefined
                   : (change) =>
                       change.restore === undefined ? null : (
@@ -56,7 +56,7 @@ export function Timeline({ entries, onRestore }: TimelineProps) {
           <Ways entry={entry} isFirstOfRequest={entry.request_id !== entries[index - 1]?.request_id} />
           {entry.folded !== undefined && (
             <details className={css['folded']}>
-              <summary>{plural(entry.folded.length, 'more thing', 'more things')} of this request</summary>
+              <summary>{plural(entry.folded.length, 'more entry', 'more entries')} of this request</summary>
               <Timeline entries={entry.folded} />
             </details>
           )}

@@ -5,7 +5,7 @@ import type { AdminResourceShape } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
 import { useSession } from '../session/session-gate.tsx';
-import { commandsAtHand } from './commands.ts';
+import { useCommandsAtHand } from './commands.ts';
 import { knownEntries, matching, type Entry } from './palette-entries.ts';
 import css from './shell.module.css';
 
@@ -36,8 +36,8 @@ export function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
     };
   }, [wanted, site]);
 
-  const known = useMemo(() => [...commandsAtHand(), ...knownEntries(site.resources)], [site]);
-  const entries = [...matching(known, wanted), ...found];
+  const known = useMemo(() => knownEntries(site.resources), [site]);
+  const entries = [...matching([...useCommandsAtHand(), ...known], wanted), ...found];
   const current = Math.min(at, entries.length - 1);
 
   const go = (entry: Entry | undefined): void => {

@@ -2,13 +2,13 @@ import { Modal, Table } from '@mantine/core';
 import { isApple } from './platform.ts';
 
 const SHORTCUTS = (): readonly (readonly [keys: string, what: string])[] => [
-  [isApple() ? '⌘ K' : 'Ctrl K', 'Search screens, records and actions, and those of the open record'],
+  [isApple() ? '⌘ K' : 'Ctrl K', 'Search screens, records and actions'],
   ['/', 'Search in the list'],
   ['?', 'Show these shortcuts'],
   ['Shift and click', 'Select all records between two check boxes'],
-  ['F2', 'Edit the values of the row where they stand'],
+  ['F2', 'Edit the row in the list'],
   ['Enter', 'Save the value, run the chosen action'],
-  ['Esc', 'Leave the value as it was, close the dialog'],
+  ['Esc', 'Cancel the edit, close the dialog'],
   ['← →', 'Read a chart bar by bar'],
 ];
 

@@ -14,7 +14,7 @@ export function Table({ className, ...rest }: ComponentProps<'table'>) {
 }
 
 function Th({ ta, w, p, ...rest }: CellProps) {
-  return <th style={{ textAlign: ta, width: w, padding: p }} {...rest} />;
+  return <th style={{ textAlign: ta, width: w, padding: p }} data-end={ta === 'end' ? '' : undefined} {...rest} />;
 }
 
 function Td({ ta, w, p, ...rest }: CellProps) {

@@ -140,7 +140,7 @@ describeDatabases(
       await site.send(staff, 'DELETE', `resources/endpoints/${endpoint.id}`);
       const deleted = await newest('webhook_endpoint.deleted');
       expect(deleted.item.values.target).toMatchObject({ text: 'https://named.example.com/in' });
-      expect(changes(deleted.record)).toMatchObject({ title: 'Values it had' });
+      expect(changes(deleted.record)).toMatchObject({ title: 'Values of the deleted record' });
     });
   },
   { database: { clock } },

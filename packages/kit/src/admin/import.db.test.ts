@@ -128,9 +128,9 @@ describeDatabases('a file that is imported into a list', (database) => {
     const rows = preview.body.preview.rows as { number: number; errors: { field: string; message: string }[] }[];
     expect(rows.map(({ number, errors }) => [number, errors.map(({ field, message }) => `${field}: ${message}`)])).toEqual([
       [2, []],
-      [3, ['customer_id: Several records are called "Bob". Give the id of one.']],
-      [4, ['customer_id: No record is called "Nobody". Give a name as it is, or an id.', expect.stringMatching(/^weight: /)]],
-      [5, ['customer_id: No record is called "Hidden". Give a name as it is, or an id.']],
+      [3, ['customer_id: Several records have the name "Bob". Use the id of one.']],
+      [4, ['customer_id: No record has the name "Nobody". Use an exact name or an id.', expect.stringMatching(/^weight: /)]],
+      [5, ['customer_id: No record has the name "Hidden". Use an exact name or an id.']],
     ]);
     const refused = await send('', file);
     expect([refused.status, refused.body.errors.length]).toEqual([422, 4]);
@@ -146,7 +146,7 @@ describeDatabases('a file that is imported into a list', (database) => {
     const operator = await site.browser();
     roles.set(operator.userId, 'operator');
     const named = await send('?dry_run=true', 'code,weight,customer_id\nD-1,1,Ada\n', 'text/csv', operator);
-    expect(named.body.preview.rows[0].errors[0].message).toContain('No record is called "Ada"');
+    expect(named.body.preview.rows[0].errors[0].message).toContain('No record has the name "Ada"');
     const given = await send('?dry_run=true', `code,weight,customer_id\nD-1,1,${ada}\n`, 'text/csv', operator);
     expect(given.body).toMatchObject({ created: 1, preview: { errors: 0 } });
   });
@@ -157,7 +157,7 @@ describeDatabases('a file that is imported into a list', (database) => {
     const preview = await send('?dry_run=true', file);
     expect(preview.body.preview.rows.map(({ errors }: { errors: unknown }) => errors)).toEqual([
       [],
-      [{ field: 'code', message: 'There is such a record already.' }],
+      [{ field: 'code', message: 'A record with this value already exists.' }],
       [{ field: 'code', message: 'Row 2 has the same value.' }],
     ]);
     const upsert = await send('?dry_run=true&mode=upsert', file.replace('\nE-2,3', '\nE-3,3'));

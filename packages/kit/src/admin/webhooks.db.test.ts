@@ -197,7 +197,7 @@ const define = (database: TestDatabase): void => {
       });
       expect(await storedHeaders()).toEqual({ 'x-api-key': 'first-value', 'x-new': 'second-value' });
       expect(await facts()).toMatchObject({
-        schedule: 'those of the application',
+        schedule: 'default',
         header_names: ['x-api-key', 'x-new'],
         rate_limit: null,
         send_traceparent: false,

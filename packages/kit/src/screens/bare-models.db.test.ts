@@ -167,7 +167,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
     const [newest] = after.sections.at(-1).entries;
     expect(newest.title).toBe('Books updated');
     expect(newest.changes.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['pages', 'price', 'status']));
-    expect((await site.send(staff, 'DELETE', `resources/books/${id}`)).body.message).toBe('Persuasion removed.');
+    expect((await site.send(staff, 'DELETE', `resources/books/${id}`)).body.message).toBe('Persuasion deleted.');
     expect(await titles('search=Persuasion')).toEqual([]);
     expect(await titles('search=Persuasion&filter.deleted=yes')).toEqual(['Persuasion']);
     const removed = await read(id);

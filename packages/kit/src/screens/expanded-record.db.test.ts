@@ -117,7 +117,7 @@ describeDatabases('what a CRUD declaration adds to the page of a record', (datab
       title: 'Lines, the first 2',
       rows: [{ values: { sku: 'S-3', amount: 3 } }, { values: { sku: 'S-2', amount: 2 } }],
     });
-    expect(section.columns.map(({ label }: { label: string }) => label)).toEqual(['SKU', 'Amount', 'Is draft']);
+    expect(section.columns.map(({ label }: { label: string }) => label)).toEqual(['SKU', 'Amount', 'Draft']);
     // A column that is for nobody, a row that is not in the site, and a resource that is not.
     for (const hidden of ['"margin"', 'S-4', 'between us']) expect(text).not.toContain(hidden);
   });

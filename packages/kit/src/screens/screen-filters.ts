@@ -7,6 +7,7 @@ import type { Db } from '../db/engine/db.ts';
 import type { Model } from '../db/declare/model.ts';
 import { compileWhere } from '../db/sql/where/compile-where.ts';
 import type { Where } from '../db/sql/where/where.ts';
+import { coreErrors } from '../errors/core-errors.ts';
 import { isKitError } from '../errors/kit-error.ts';
 import { DELETED, type Plan, type PlannedFilter } from './screen-plan.ts';
 
@@ -14,6 +15,7 @@ type Operator = AdminFilterOperator | 'from' | 'to';
 
 /** A filter of a list that is set. */
 export interface UsedFilter {
+  readonly name: string;
   readonly filter: PlannedFilter;
   readonly operator: Operator;
   readonly text: string;
@@ -28,7 +30,7 @@ export function usedFilters({ filters }: Plan, set: AdminListQuery['filters']): 
   return filters.flatMap((filter) =>
     [...adminFilterNames(filter.shape)].flatMap(([name, operator]) => {
       const text = set[name];
-      return text === undefined ? [] : [{ filter, operator, text }];
+      return text === undefined ? [] : [{ name, filter, operator, text }];
     }),
   );
 }
@@ -68,12 +70,17 @@ function isStorable(model: Model, where: Where): boolean {
   }
 }
 
-function columnWhere({ column: { name, settings }, operator, text }: ColumnFilter): Where {
+function columnWhere({ name: filter, column: { name, settings }, operator, text }: ColumnFilter): Where {
   if (operator === 'empty') return { [name]: { isnull: text === 'yes' } } as Where;
   if (operator === 'contains') return { [name]: { contains: text } } as Where;
   const values = (operator === 'in' ? text.split(',') : [text]).map((each) => readParameter(settings, textOf(settings.kind, each)));
   const read = values.flatMap((each) => (each.fault === undefined ? [each.value] : []));
   const [value] = read;
+  // A name where an id belongs comes from a link that somebody wrote: no record is an answer to another question.
+  if (settings.reference !== undefined && read.length < values.length)
+    throw coreErrors.validation_error({
+      errors: [{ location: ['query', `filter.${filter}`], code: 'invalid', message: 'Use the id of a record.' }],
+    });
   if (read.length < values.length || value === undefined) return operator === 'not' ? ({ and: [] } as Where) : NONE;
   if (operator === 'in') return { [name]: { in: read } } as Where;
   // Rows without a value do not have this one.

@@ -125,7 +125,9 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
   const titles = words.load === undefined || words.title === undefined ? made : [...made, words.title];
   const listed =
     named.find(words.columns?.map(nameOf), shown, 'columns', made) ??
-    shown.filter(({ name, settings }) => settings.kind !== 'json' && name !== keyName).slice(0, LISTED_COLUMNS);
+    shown
+      .filter((column) => column.settings.kind !== 'json' && column.name !== keyName && !isBookkeeping(column, resource))
+      .slice(0, LISTED_COLUMNS);
   const ownFacts = words.facts?.flatMap((each) => (typeof each === 'string' || each.kind === undefined ? [nameOf(each)] : []));
   named.find(ownFacts, shown, 'facts', made);
   const set = policyColumns(resource);
@@ -328,6 +330,11 @@ function filterable(shown: readonly ModelColumn[], resource: AnyResource): reado
   const isReference = ({ settings }: ModelColumn) => settings.reference !== undefined;
   const rank = (column: ModelColumn) => (isChoice(column) ? 0 : isReference(column) ? 1 : 2);
   return usable.filter(({ name }) => name !== DELETED && name !== 'deletion_id').toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** What every change sets, and when a record was deleted: the record has both, a list has room for what people look for. */
+function isBookkeeping({ name }: ModelColumn, { options }: AnyResource): boolean {
+  return name === options.version || ((name === DELETED || name === 'deletion_id') && options.softDelete !== false);
 }
 
 const UNFILTERED: ReadonlySet<string> = new Set(['json', 'array', 'bytes', 'uuid']);

@@ -238,7 +238,7 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
       ? {
           async remove(context: AdminContext, id: string) {
             const { title } = await named(context, await store.remove(context, id));
-            return { message: `${title} removed.`, ...(restores ? { undo: { action: RESTORE, ids: [id] } } : {}) };
+            return { message: `${title} deleted.`, ...(restores ? { undo: { action: RESTORE, ids: [id] } } : {}) };
           },
         }
       : {}),
@@ -302,7 +302,7 @@ function bulkEditAction({ words, writable, resource }: Plan, store: RowStore, no
     needs: 'update',
     sets: true,
     dryRun: 'changed',
-    confirm: 'The values are replaced, and the old ones are in the audit log only.',
+    confirm: 'The old values are only in the audit log.',
     confirmLabel: 'Change',
     // The list is the same for everybody: what only some may see is edited on its own page.
     fields: writable.filter(({ name }) => rules[name]?.visibleTo === undefined).map((column) => fieldOf(words, column, false)),

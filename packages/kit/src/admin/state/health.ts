@@ -49,7 +49,7 @@ async function diskTiles(folder: string): Promise<AdminTile[]> {
 
 export function diskTile(freePercent: number): AdminTile {
   const tone = freePercent < FREE_BAD ? 'bad' : freePercent < FREE_WARNING ? 'warning' : 'good';
-  return { label: 'Disk free', value: Math.round(freePercent), unit: 'percent', tone, hint: 'Of the disk that this process works on.' };
+  return { label: 'Disk free', value: Math.round(freePercent), unit: 'percent', tone, hint: 'Free space on the disk of this process.' };
 }
 
 const SEVERITY: readonly AdminTone[] = ['bad', 'warning'];
@@ -105,7 +105,7 @@ export function alertsTable(parts: readonly Pick<AdminOverview, 'title' | 'tiles
       { name: 'state', label: 'Severity', kind: 'state' },
       { name: 'what', label: 'Alert', kind: 'link' },
       { name: 'value', label: 'Now', kind: 'number' },
-      { name: 'hint', label: 'About it', kind: 'text', secondary: true },
+      { name: 'hint', label: 'Description', kind: 'text', secondary: true },
     ],
     rows,
     empty: 'No alert: databases, disk, queues and deliveries are within their limits.',

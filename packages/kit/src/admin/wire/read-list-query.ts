@@ -48,7 +48,7 @@ export function readListQuery(resource: AdminResource, given: ListParameters, { 
   const order = sort === undefined || sort === '' ? null : { column: sort.replace(/^-/, ''), descending: sort.startsWith('-') };
   const sortable = resource.columns.filter((column) => column.sortable === true).map((column) => column.name);
   if (order !== null && !sortable.includes(order.column))
-    faults.push({ location: ['query', 'sort'], code: 'invalid', message: `The list can be ordered by ${names(sortable)}.` });
+    faults.push({ location: ['query', 'sort'], code: 'invalid', message: `The list can be sorted by ${names(sortable)}.` });
   if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
   const text = search === undefined || search.trim() === '' ? null : search.trim();
   const sortedFilters = Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1));

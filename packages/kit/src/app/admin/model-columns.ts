@@ -249,9 +249,12 @@ const ABBREVIATIONS: ReadonlySet<string> = new Set([
   'vat',
 ]);
 
-/** `owner_id` → `Owner`, `callback_url` → `Callback URL`. */
+/** `owner_id` → `Owner`, `callback_url` → `Callback URL`, `created_at` → `Created`, `is_listed` → `Listed`. */
 export function labelOf(name: string): string {
-  const words = name.replace(/(?<=.)_id$/, '').split('_');
+  const words = name
+    .replace(/^is_(?=.)/, '')
+    .replace(/(?<=.)_(?:id|at)$/, '')
+    .split('_');
   const label = words.map((word) => (ABBREVIATIONS.has(word) ? word.toUpperCase() : word)).join(' ');
   return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
 }

@@ -46,7 +46,7 @@ test('the model says the label and the kind of a column', () => {
     ['owner', 'Owner', 'link'],
     ['tenant_key', 'Tenant', 'text'],
     ['uses', 'Uses', 'number'],
-    ['expires_at', 'Expires at', 'time'],
+    ['expires_at', 'Expires', 'time'],
     ['created_at', 'Created', 'time'],
   ]);
 });

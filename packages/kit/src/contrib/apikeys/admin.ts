@@ -1,13 +1,16 @@
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { App } from '../../app/declare/module.ts';
 import { modelView } from '../../app/admin/model-view.ts';
+import { adminCount } from '../../app/admin/each.ts';
 import { adminBuckets } from '../../app/admin/range.ts';
 import type { AdminSection } from '../../app/admin/sections.ts';
 import type { AdminLink, AdminRange } from '../../app/admin/shapes.ts';
 import { findUsers } from '../../auth/people/find-users.ts';
 import { usersNamedLike } from '../../auth/people/users-named-like.ts';
 import type { RowOf } from '../../db/declare/rows.ts';
+import { count } from '../../db/rows/repository.ts';
 import type { Where } from '../../db/sql/where/where.ts';
+import { isUuid } from '../../db/values/uuid.ts';
 import { screen } from '../../screens/screen.ts';
 import { chart, section } from '../../screens/screen-words.ts';
 import { KEY_STATES, type KeyState } from './key/state.ts';
@@ -91,7 +94,7 @@ const keyScreen = screen(apiKeyResource, {
       : { tone: 'info', text: 'Only a superuser can edit this key: its owner is one. It can be revoked by every staff member.' },
   creation: {
     refused:
-      'A key is shown once, when it is made, and only its owner may see it. Owners create keys themselves; operators use `kit apikey create` and hand the key over.',
+      'A key is shown once, on creation, and only to its owner. Owners create their keys themselves; operators run `kit apikey create` and hand over the key.',
   },
   removable: false,
   editable: ({ revoked_at }) => revoked_at === null,
@@ -121,6 +124,13 @@ const keyScreen = screen(apiKeyResource, {
       confirmLabel: 'Revoke',
       done: 'revoked',
       when: ({ revoked_at }) => revoked_at === null,
+      async preview({ db }, ids) {
+        const revoked = await count(db, apiKeys, { id: { in: ids.filter(isUuid) }, revoked_at: { isnull: false } });
+        if (revoked === 0) return null;
+        const which =
+          ids.length === 1 ? 'The key is' : `${adminCount(revoked, ['key', 'keys'])} of ${ids.length} ${revoked === 1 ? 'is' : 'are'}`;
+        return { message: `${which} already revoked: the date and the reason stay as they are.`, tone: 'warning' };
+      },
       fields: [{ name: 'reason', label: 'Reason', kind: 'text', maxLength: 200, help: 'Stored with the key and in the audit log.' }],
     },
   ],

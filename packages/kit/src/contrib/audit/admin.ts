@@ -3,6 +3,7 @@ import type { AdminContext, AdminDeclaration, AdminResource, AdminTarget, AdminT
 import type { AdminFieldChange, AdminSection, AdminTimelineEntry } from '../../app/admin/sections.ts';
 import type { AdminColumn, AdminValue } from '../../app/admin/shapes.ts';
 import { actionLabel } from '../../app/admin/action-label.ts';
+import { labelOf } from '../../app/admin/model-columns.ts';
 import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import { screen } from '../../screens/screen.ts';
 import { section } from '../../screens/screen-words.ts';
@@ -96,7 +97,7 @@ function entryScreen(users: () => UserDirectory | null): AdminResource {
       { column: 'at', name: 'when', label: 'When', ends: ['since', 'until'] },
     ],
     search: [],
-    creation: { refused: 'Entries are recorded by the changes themselves, in the same transaction.' },
+    creation: { refused: 'Entries are recorded in the transaction of the change.' },
     readOnly: true,
     exports: false,
     sections: [section<StoredEntry>(changeSections), section<StoredEntry>(({ row }) => chainSection(row))],
@@ -118,12 +119,12 @@ function entryCells({ linkTo }: AdminContext, entry: StoredEntry, names: Names, 
   const { action, actor_id, actor_name, actor_scheme, credential_id, target_type, target_id } = entry;
   const name = nameOf(entry, names, sights);
   return {
-    title: `${actionLabel(action)} by ${actor_name ?? 'nobody'}`,
+    title: actor_name === null ? actionLabel(action) : `${actionLabel(action)} by ${actor_name}`,
     action: actionLabel(action),
     action_name: action,
     actor_name: actor_id === null ? actor_name : (linkTo('user', actor_id, actor_name ?? actor_id) ?? actor_name),
     target: linkTo(target_type, target_id, name) ?? name,
-    changed: shownChanges(changesOf(entry.before, entry.after), entry, sights).map((change) => change.name),
+    changed: shownChanges(changesOf(entry.before, entry.after), entry, sights).map((change) => labelOf(change.name)),
     credential_id: credential_id === null ? null : ((actor_scheme === null ? null : linkTo(actor_scheme, credential_id)) ?? credential_id),
   };
 }
@@ -145,7 +146,11 @@ async function changeSections({
     {
       kind: 'changes',
       title:
-        before === null && after !== null ? 'Values of the new record' : after === null && before !== null ? 'Values it had' : 'Changes',
+        before === null && after !== null
+          ? 'Values of the new record'
+          : after === null && before !== null
+            ? 'Values of the deleted record'
+            : 'Changes',
       rows: changeRows(context, { changes, references, names }),
       empty: isHidden ? 'You cannot see this record, so its values are not shown.' : 'No field was changed.',
     },

@@ -110,7 +110,7 @@ describeDatabases('grants in the admin site', (database) => {
     expect(await recorded(stranger)).toBe(made.body.id);
     const taking = await site.send(staff, 'DELETE', `resources/grants/${made.body.id}`);
     expect([taking.status, taking.body.code]).toEqual([403, 'cannot_grant']);
-    expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).body.message).toBe('Grant removed.');
+    expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).body.message).toBe('Grant deleted.');
     expect(await actionsOf(database.db, { user, tenant: 'north' }, on())).toEqual(new Set(['view']));
     for (const [change, code] of [
       [{ type: 'planets' }, 'unknown_type'],

@@ -22,10 +22,10 @@ interface Names {
 
 const creation: readonly AdminField[] = [
   ...subjectFields,
-  { name: 'type', label: 'Type', kind: 'text', required: true, help: 'The table of the object.' },
+  { name: 'type', label: 'Type', kind: 'text', required: true, help: 'Table of the object.' },
   { name: 'object', label: 'Object id', kind: 'text', required: true },
   { name: 'set', label: 'Set', kind: 'text', nullable: true, help: 'A named set of actions of this type, such as `viewer`.' },
-  { name: 'actions', label: 'Actions', kind: 'strings', nullable: true, help: 'Single actions, where no set fits.' },
+  { name: 'actions', label: 'Actions', kind: 'strings', nullable: true, help: 'Single actions, if no set fits.' },
   expiryField,
 ];
 
@@ -34,15 +34,15 @@ const grantScreen = screen(grantResource, {
   singular: 'grant',
   group: 'Access',
   icon: 'shield',
-  description: 'What users and groups may do to single objects. You can only grant or revoke actions that you have.',
+  description: 'Access of users and groups to single objects. You can only grant or revoke actions that you have.',
   title: 'title',
   columns: [
     { name: 'subject', label: 'Who', sortNote: 'Cannot be sorted: the names are in other tables. Use the filter.' },
     { name: 'object', kind: 'link' },
-    { name: 'actions', label: 'May', kind: 'chips', sortNote: 'Cannot be sorted: a grant has a set, or several actions.' },
+    { name: 'actions', label: 'Access', kind: 'chips', sortNote: 'Cannot be sorted: a grant has a set, or several actions.' },
     { name: 'granted_by', secondary: true },
-    { name: 'expires_at', label: 'Until', secondary: true },
-    { name: 'created_at', label: 'Since', sortable: true, secondary: true },
+    { name: 'expires_at', label: 'Expires', secondary: true },
+    { name: 'created_at', label: 'Created', sortable: true, secondary: true },
   ],
   facts: [{ name: 'subject_id', label: 'Subject', kind: 'code' }, 'id'],
   load: (rows, context) => namesOfPage(rows as readonly GrantRow[], context),

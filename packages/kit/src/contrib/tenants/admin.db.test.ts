@@ -94,7 +94,7 @@ describeDatabases('tenants in the admin site', (database) => {
     );
     const owner = items.find(({ values }: { values: { roles: string[] } }) => values.roles[0] === 'owner');
     expect((await site.send(staff, 'DELETE', `resources/tenant-members/${owner.id}`)).body.code).toBe('last_owner');
-    expect((await site.send(staff, 'DELETE', path)).body.message).toBe('Member removed.');
+    expect((await site.send(staff, 'DELETE', path)).body.message).toBe('Member deleted.');
     expect((await listed('tenant-members', `filter.tenant=${tenant}`)).items).toHaveLength(1);
   });
 });

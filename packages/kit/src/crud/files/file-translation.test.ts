@@ -57,7 +57,7 @@ describe('a file with names', () => {
         return Promise.resolve(
           new Map([
             ['Ada', { key: 'id-of-ada' }],
-            ['Bob', { fault: 'Several records are called "Bob".' }],
+            ['Bob', { fault: 'Several records have the name "Bob".' }],
           ]),
         );
       },
@@ -78,7 +78,7 @@ describe('a file with names', () => {
       'key',
       'id-of-ada',
     ]);
-    expect(rows[1]).toMatchObject({ number: 3, faults: { customer_id: 'Several records are called "Bob".' } });
+    expect(rows[1]).toMatchObject({ number: 3, faults: { customer_id: 'Several records have the name "Bob".' } });
     expect(asked).toEqual([['Ada', 'Bob', 'key']]);
     expect(file.rows[0]).toEqual({ number: 2, values: { reference: 'A', customer_id: 'Ada' } });
     expect([...file.columns]).toEqual([

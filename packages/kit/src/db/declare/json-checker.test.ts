@@ -41,3 +41,17 @@ test('a value that is not in a list comes with the list', () => {
   expect(check({ id: 1, state: 'expired' }).find(({ code }) => code === 'invalid_value')?.message).toContain('"active", "revoked"');
   expect(check({ id: 1, kind: 'invoice' }).find(({ code }) => code === 'invalid_value')?.message).toContain('"order"');
 });
+
+test.each([
+  [{ name: 7 }, 'must be a string'],
+  [{ name: 'x' }, 'must have at least 2 characters'],
+  [{ name: 'xxxxx' }, 'must have at most 4 characters'],
+  [{ count: 1.5 }, 'must be an integer'],
+  [{ count: 0 }, 'must be at least 1'],
+  [{ count: 12 }, 'must be at most 9'],
+  [{ count: 4 }, 'must be a multiple of 3'],
+  [{ tags: [] }, 'must have at least 1 value'],
+  [{ tags: 'a' }, 'must be a list'],
+])('what is wrong with %o is a sentence that a form can show', (value, sentence) => {
+  expect(check({ id: 1, ...value }).map(({ message }) => message)).toContain(sentence);
+});

@@ -42,8 +42,50 @@ function toIssues({ keyword, instancePath, message, params }: Fault): SchemaIssu
       path: [...path, name],
     }));
   }
-  const sentence = keyword === 'pattern' ? patternSentence(params['pattern']) : undefined;
+  const sentence = keyword === 'pattern' ? patternSentence(params['pattern']) : sentenceOf(keyword, params);
   return [{ message: sentence ?? `${message}${allowedOf(params)}`, code: CODES[keyword] ?? 'invalid', path }];
+}
+
+/** People read these in forms: no operators, and a noun with its article. */
+const TYPES: Readonly<Record<string, string>> = {
+  integer: 'an integer',
+  number: 'a number',
+  string: 'a string',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+};
+
+function sentenceOf(keyword: string, params: Fault['params']): string | undefined {
+  const limit = String(params['limit']);
+  const counted = (noun: string): string => `${limit} ${noun}${limit === '1' ? '' : 's'}`;
+  switch (keyword) {
+    case 'type':
+      return `must be ${[params['type']]
+        .flat()
+        .map((type) => TYPES[String(type)] ?? String(type))
+        .join(' or ')}`;
+    case 'minimum':
+      return `must be at least ${limit}`;
+    case 'maximum':
+      return `must be at most ${limit}`;
+    case 'exclusiveMinimum':
+      return `must be greater than ${limit}`;
+    case 'exclusiveMaximum':
+      return `must be less than ${limit}`;
+    case 'minLength':
+      return `must have at least ${counted('character')}`;
+    case 'maxLength':
+      return `must have at most ${counted('character')}`;
+    case 'minItems':
+      return `must have at least ${counted('value')}`;
+    case 'maxItems':
+      return `must have at most ${counted('value')}`;
+    case 'multipleOf':
+      return `must be a multiple of ${String(params['multipleOf'])}`;
+    default:
+      return undefined;
+  }
 }
 
 /** Keywords of JSON Schema in the words of docs/reference/errors.md, which are those of Zod: one dialect for every schema. */

@@ -97,10 +97,12 @@ async function namedBy(
   return new Map(
     wanted.map((text) => {
       const [id, other] = found.get(text) ?? [];
-      if (id === undefined) return [text, { fault: `No record is called "${text}". Give a name as it is, or an id.` }];
+      if (id === undefined) return [text, { fault: `No record has the name "${text}". Use an exact name or an id.` }];
       return [
         text,
-        other === undefined ? { key: isNumber ? Number(id) : id } : { fault: `Several records are called "${text}". Give the id of one.` },
+        other === undefined
+          ? { key: isNumber ? Number(id) : id }
+          : { fault: `Several records have the name "${text}". Use the id of one.` },
       ];
     }),
   );
@@ -137,7 +139,7 @@ async function takenValues(access: AdminAccess, by: string, rows: readonly FileR
     const first = seen.get(text);
     seen.set(text, first ?? number);
     const location = ['body', number, by];
-    if (stored.has(text)) return [{ location, code: 'duplicate', message: 'There is such a record already.' }];
+    if (stored.has(text)) return [{ location, code: 'duplicate', message: 'A record with this value already exists.' }];
     return first === undefined ? [] : [{ location, code: 'duplicate', message: `Row ${first} has the same value.` }];
   });
 }

@@ -28,7 +28,7 @@ export const groupsScreen = screen(groupResource, {
   search: ['name'],
   edit: ['name'],
   create: ['name', 'tenant_key'],
-  fields: { tenant_key: { label: 'Tenant', nullable: true, help: 'Empty: the group counts in every tenant.' } },
+  fields: { tenant_key: { label: 'Tenant', kind: 'text', nullable: true, help: 'Leave empty for a group in all tenants.' } },
   exports: false,
   imports: false,
   bulkEdit: false,

@@ -29,7 +29,7 @@ const removes: AdminSectionRemoves = {
 /** Who gets a grant: one of the three. */
 export const subjectFields: readonly AdminField[] = [
   { name: 'user', label: 'User', kind: 'reference', of: 'user', nullable: true },
-  { name: 'group', label: 'Group', kind: 'reference', of: 'group', nullable: true, help: 'In place of a user.' },
+  { name: 'group', label: 'Group', kind: 'reference', of: 'group', nullable: true, help: 'Instead of a user.' },
   {
     name: 'everyone',
     label: 'Everyone',
@@ -38,15 +38,15 @@ export const subjectFields: readonly AdminField[] = [
     choices: [
       { value: 'tenant', label: 'Everyone in the tenant' },
       { value: 'authenticated', label: 'Everyone who is logged in' },
-      { value: 'public', label: 'Everyone, without a login too' },
+      { value: 'public', label: 'Everyone, also without a login' },
     ],
-    help: 'In place of a user or a group, where this kind of object allows it.',
+    help: 'Instead of a user or a group, if this type of object allows it.',
   },
 ];
 
 export const expiryField: AdminField = {
   name: 'expires_at',
-  label: 'Until',
+  label: 'Expires',
   kind: 'time',
   nullable: true,
   help: 'Leave empty for no expiry.',
@@ -67,9 +67,9 @@ export async function whoHasAccess(context: AdminContext, declaration: ObjectAct
   const mayShare = (await sharedBy(db, declaration, id, await askerFor(db, await staffCaller(context), declaration, id))) !== undefined;
   const columns: readonly AdminColumn[] = [
     { name: 'who', label: 'Who', kind: 'link' },
-    { name: 'may', label: 'May', kind: 'chips' },
+    { name: 'may', label: 'Access', kind: 'chips' },
     { name: 'why', label: 'Why', kind: 'text' },
-    { name: 'until', label: 'Until', kind: 'time' },
+    { name: 'until', label: 'Expires', kind: 'time' },
   ];
   return {
     kind: 'table',

@@ -24,7 +24,7 @@ const columns = shortColumns([
   { name: 'code', label: 'Error', kind: 'code' },
   { name: 'count', label: 'Failed jobs', kind: 'number' },
   { name: 'newest', label: 'Newest', kind: 'time' },
-  { name: 'message', label: 'Message of the newest', kind: 'text', secondary: true },
+  { name: 'message', label: 'Newest message', kind: 'text', secondary: true },
   { name: 'oldest', label: 'Oldest', kind: 'time', secondary: true },
 ]);
 
@@ -69,7 +69,7 @@ export function failuresResource(place: AdminPlace): AdminResource {
           { kind: 'facts', title: 'Failures', columns, values: row.values },
           {
             kind: 'table',
-            title: 'Newest of them',
+            title: 'Newest failed jobs',
             columns: jobView.columns,
             rows: jobs.map((job) => jobRow(place, job)),
             more: { resource: `jobs${place.suffix}`, filters: { status: 'failed', ...group } },

@@ -16,7 +16,7 @@ import { databaseOf, jobState, type AdminPlace } from './place.ts';
 const attemptView = modelView(jobAttempts, [
   'attempt',
   'outcome',
-  { name: 'started_at', label: 'Began' },
+  { name: 'started_at', label: 'Started' },
   { name: 'duration', label: 'Took', kind: 'duration' },
   { name: 'error', kind: 'text', secondary: true },
   { name: 'worker', kind: 'code', secondary: true },
@@ -53,7 +53,7 @@ export function jobsScreen(place: AdminPlace): AdminResource {
       { name: 'created_at', label: 'Started', secondary: false },
     ],
     facts: [
-      { name: 'started_at', label: 'Last attempt began' },
+      { name: 'started_at', label: 'Last attempt started' },
       { name: 'finished_at', label: 'Ended' },
       'priority',
       { name: 'tenant_key', label: 'Tenant', kind: 'code' },

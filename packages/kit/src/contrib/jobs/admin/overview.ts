@@ -99,7 +99,7 @@ function tilesOf(place: AdminPlace, stats: JobStats, counts: Counts, within: Rea
       value: failed,
       unit: 'count',
       tone: failed > 0 ? 'bad' : 'good',
-      hint: 'Of those started in the range.',
+      hint: 'Jobs started in the range that failed.',
       link: jobs({ status: 'failed', ...within }),
     },
   ];

@@ -135,13 +135,13 @@ export function deliveriesScreen(place: AdminPlace): AdminResource {
       { to: 'request', filter: REQUEST_FILTER },
     ],
     refers: { endpoint_id: 'webhook_endpoint', event_id: 'webhook_event' },
-    creation: { refused: 'Deliveries come from published events. "Send a ping" on an endpoint makes one to test with.' },
+    creation: { refused: 'Deliveries are created from published events. Use "Send a ping" on an endpoint to create a test delivery.' },
     exports: false,
     shortcuts: [{ label: 'Retry failed deliveries', filters: { status: 'failed' }, action: 'retry' }],
     actions: [
       {
         name: 'retry',
-        label: 'Send again',
+        label: 'Resend',
         input: { force: true },
         done: 'queued again',
         when: (row) => (row as DeliveryRow).is_active && (row as DeliveryRow).waitsFor === null,

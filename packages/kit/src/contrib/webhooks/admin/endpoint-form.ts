@@ -41,7 +41,7 @@ function editedFields(types: readonly string[]): readonly AdminField[] {
       label: 'Retry delays',
       kind: 'strings',
       maxLength: 20,
-      help: 'Seconds between attempts, in order; empty for the schedule of the application.',
+      help: 'Seconds between attempts, in order; leave empty for the default schedule.',
     },
     {
       name: 'headers',
@@ -52,10 +52,10 @@ function editedFields(types: readonly string[]): readonly AdminField[] {
       sensitive: true,
       help: `One per line, "Name: value". Stored values are not shown: "${HIDDEN_VALUE}" keeps one, a removed line removes it.`,
     },
-    field('rate_limit', { placeholder: '10/s', help: 'Requests at most; empty for no limit.' }),
+    field('rate_limit', { placeholder: '10/s', help: 'Maximum request rate; leave empty for no limit.' }),
     field('send_traceparent', {
-      label: 'Send the trace',
-      help: 'Sends traceparent, so that the receiver can continue the trace of the request that published the event.',
+      label: 'Send the trace context',
+      help: 'Sends the `traceparent` header, so that the receiver can continue the trace of the request that published the event.',
     }),
   ];
 }
@@ -65,7 +65,7 @@ function creationFields(types: readonly string[]): readonly AdminField[] {
   const edited = editedFields(types);
   return [
     field('owner_id', { name: 'owner', kind: 'reference', of: 'user', required: true }),
-    field('tenant_key', { label: 'Tenant', kind: 'text', help: 'As the application publishes it; empty for a personal endpoint.' }),
+    field('tenant_key', { label: 'Tenant', kind: 'text', help: 'As the application publishes it; leave empty for a personal endpoint.' }),
     ...edited.slice(0, DESCRIPTION),
     field('signature', {
       choices: [

@@ -77,7 +77,7 @@ export function endpointsScreen(place: AdminPlace): AdminResource {
       { name: 'schedule', label: 'Retry delays', kind: 'text' },
       { name: 'header_names', label: 'Custom headers' },
       { name: 'rate_limit', ifSet: true },
-      { name: 'send_traceparent', label: 'Sends the trace' },
+      { name: 'send_traceparent', label: 'Sends the trace context' },
       { name: 'updated_at', label: 'Changed' },
       'id',
     ],
@@ -97,7 +97,7 @@ export function endpointsScreen(place: AdminPlace): AdminResource {
       signature: ({ signature }) => signature,
       success_rate: (row) => rateState((row as EndpointRow).rate),
       last_delivered_at: (row) => iso((row as EndpointRow).rate?.lastDelivered),
-      schedule: ({ schedule }) => schedule?.map((seconds) => `${seconds} s`).join(', ') ?? 'those of the application',
+      schedule: ({ schedule }) => schedule?.map((seconds) => `${seconds} s`).join(', ') ?? 'default',
     },
     async values({ id }, context) {
       const { waiting, next } = await waitingOf(db(context), id, COUNTED_MAX);

@@ -17,7 +17,7 @@ const AUDIENCE_LABELS: Readonly<Record<Audience['kind'], string>> = {
   owner: 'An owner’s personal endpoints',
   owner_in_tenant: 'An owner’s endpoints within a tenant',
   tenant: 'A tenant’s endpoints',
-  broadcast: 'Everybody',
+  broadcast: 'All endpoints',
 };
 
 const audienceChoices = AUDIENCES.map((value) => ({ value, label: AUDIENCE_LABELS[value] }));
@@ -109,7 +109,7 @@ export function eventsScreen(place: AdminPlace): AdminResource {
       { to: '*', filter: 'ordering_key' },
       { to: 'request', filter: REQUEST_FILTER },
     ],
-    creation: { refused: 'Events are published by the application, in the transaction of what they are about.' },
+    creation: { refused: 'Events are published by the application, in the transaction of the change.' },
     exports: false,
     actions: [
       {
@@ -131,7 +131,7 @@ export function eventsScreen(place: AdminPlace): AdminResource {
 /** `2 of 3`. */
 function deliveredState(count: DeliveredCount | undefined): AdminState | null {
   if (count === undefined) return null;
-  if (count.all === 0) return { value: 'none', tone: 'neutral', hint: 'No endpoint of its audience subscribes to it.' };
+  if (count.all === 0) return { value: 'none', tone: 'neutral', hint: 'No endpoint of the audience subscribes to this type.' };
   const { succeeded, failed, all } = count;
   const waiting = all - succeeded - failed;
   const tone = failed > 0 ? 'bad' : waiting > 0 ? 'info' : 'good';

@@ -151,7 +151,7 @@ function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimat
       value: sum(deliveries.succeeded) + failedForGood + sum(deliveries.pending),
       unit: 'count',
       tone: 'info',
-      hint: `Of events published in the range.${sample}`,
+      hint: `For events published in the range.${sample}`,
       link: deliveriesIn(),
     },
     { label: 'Latency p95', value: most ?? null, unit: 'ms', tone: 'neutral', hint: others, link: deliveriesIn() },
@@ -203,7 +203,7 @@ function backlogTiles(place: AdminPlace, backlog: Backlog, trouble: TroubleCount
       value: age,
       unit: 'age_ms',
       tone: byAge,
-      hint: 'If it grows with nothing failing, no worker runs: `kit webhooks deliver --loop`.',
+      hint: 'Grows without failures when no worker runs. Start one: `kit webhooks deliver --loop`.',
       link: inState('waiting'),
     },
     {
