@@ -147,3 +147,81 @@ test('the numbers of the overview are a file, and its paper has neither buttons 
   expect(colours[0]).toBe('rgb(255, 255, 255)');
   expect(Math.max(...(colours[1]?.match(/\d+/g) ?? ['255']).slice(0, 3).map(Number))).toBeLessThan(90);
 });
+
+test(
+  'the palette offers what can be done with the record, also when it was opened before the record was there',
+  { timeout: BUSY_MS },
+  async () => {
+    page = await admin.at('#/orders?search=JN-2');
+    let answer = (): void => {};
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    await page.route(/\/resources\/orders\/[0-9a-f-]{36}(?:\?|$)/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.getByRole('link', { name: 'JN-2', exact: true }).click();
+    await page.getByRole('navigation', { name: 'Where you are' }).waitFor();
+    await page.keyboard.press('Control+k');
+    const options = page.getByRole('dialog').getByRole('option');
+    await options.first().waitFor();
+    expect(await options.filter({ hasText: 'JN-2' }).count()).toBe(0);
+    answer();
+    await expect.poll(() => options.filter({ hasText: 'JN-2' }).allInnerTexts()).toHaveLength(3);
+    await page.keyboard.type('appr');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Approve: JN-2' }).getByRole('button', { name: 'Cancel' }).click();
+  },
+);
+
+test('a link to nowhere leads on, and one with a name for an id says which filter is wrong', { timeout: BUSY_MS }, async () => {
+  page = await admin.at('#/nowhere');
+  await page.getByRole('heading', { name: 'Page not found', level: 1 }).waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'Go to the overview' }).click();
+  await page.getByRole('heading', { name: 'Bean & Leaf', level: 1 }).waitFor();
+  await page.goto(`${shop.address}#/orders?filter.customer_id=Grace`);
+  await page.getByText('The filter "Customer: Grace" is ignored. Use the id of a record.').waitFor();
+  await row(page, 'JN-1').waitFor();
+  await expect.poll(() => page.evaluate('location.hash')).toBe('#/orders');
+});
+
+test('a file without rows is not imported, and the page says what it needs', { timeout: BUSY_MS }, async () => {
+  page = await admin.at('#/orders/-/import');
+  const choose = (text: string) =>
+    page.locator('input[type=file]').setInputFiles({ name: 'orders.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
+  await choose('');
+  await page.getByText('The file is empty. Choose a file with a header and at least one row.').waitFor();
+  await choose('Reference,Quantity,Customer\n');
+  await page.getByText('The file has no rows. Choose a file with a header and at least one row.').waitFor();
+  expect(await page.getByRole('button', { name: 'Import', exact: true }).isDisabled()).toBe(true);
+  expect(await findings(page)).toEqual([]);
+});
+
+test('what is wrong with a field is a sentence below it, and nothing covers it', { timeout: BUSY_MS }, async () => {
+  page = await admin.at('#/orders/-/new');
+  await page.getByLabel('Reference').fill('JN-3');
+  await page.getByLabel('Quantity').fill('0');
+  await page.getByRole('button', { name: 'Create order' }).click();
+  await page.getByText('Required', { exact: true }).waitFor();
+  // The focus is there, and the records that could be chosen do not hide the sentence.
+  await expect.poll(() => page.evaluate('document.activeElement?.getAttribute("role")')).toBe('combobox');
+  await expect.poll(() => page.getByRole('option').count()).toBe(0);
+  await page.keyboard.type('Grace');
+  await page.getByRole('option', { name: 'Grace Hopper' }).click();
+  await page.getByRole('button', { name: 'Create order' }).click();
+  await page.getByText('Must be at least 1', { exact: true }).waitFor();
+  await page.getByLabel('Quantity').fill('1');
+  await page.getByRole('button', { name: 'Create order' }).click();
+  await page.getByRole('heading', { name: 'JN-3', level: 1, exact: true }).waitFor();
+});
+
+test('an edit of a selection asks for a value that the field needs', { timeout: BUSY_MS }, async () => {
+  page = await admin.at('#/orders?search=JN-1');
+  await page.getByRole('checkbox', { name: 'Select JN-1' }).check();
+  await page.getByRole('button', { name: 'Edit selected' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Field to change').selectOption('status');
+  await dialog.getByText('Enter status.').waitFor();
+  await dialog.getByLabel('Status').selectOption('paid');
+  await dialog.getByText('Sets status to "paid" on 1 order.').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+});

@@ -192,6 +192,17 @@ describeDatabases('API keys in the admin site', (database) => {
     expect(await site.send(staff, 'PATCH', `resources/api-keys/${ids[0]}`, { name: 'x' })).toMatchObject({ status: 409 });
   });
 
+  test('the dialog says which of the selected keys were revoked before', async () => {
+    const [old, other] = [(await newKey('old')).apiKey.id, (await newKey('other')).apiKey.id];
+    await revokeApiKey(database.db, old, { reason: 'first' });
+    const preview = async (...ids: string[]) =>
+      (await site.send(staff, 'POST', 'resources/api-keys/actions/revoke/preview', { ids, fields: {} })).body;
+    const kept = 'already revoked: the date and the reason stay as they are.';
+    expect(await preview(old, other)).toMatchObject({ tone: 'warning', note: `1 key of 2 is ${kept}` });
+    expect(await preview(old)).toMatchObject({ tone: 'warning', note: `The key is ${kept}` });
+    expect((await preview(other)).note).toBeUndefined();
+  });
+
   test('cannot be created there, and the answer says why', async () => {
     const answer = await site.send(staff, 'POST', 'resources/api-keys', { name: 'x' });
     expect(answer).toMatchObject({ status: 409, body: { code: 'not_creatable', detail: expect.stringContaining('shown once') } });

@@ -95,7 +95,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
       group: 'Data',
       editable: true,
       removable: true,
-      searches: 'title, isbn, editor note',
+      searches: 'title, isbn or editor note',
     });
     const filters = shape.filters.map((filter: { name: string }) => filter.name);
     // Choices and references come first, then every other column that has one value.
@@ -134,6 +134,16 @@ describeDatabases('a model of your own in the admin site', (database) => {
     expect(await titles(`search=${encodeURIComponent(title)}`)).toEqual([title]);
     expect(await titles('search=a+book+that+nobody+has+written+yet')).toEqual([]);
     await site.send(staff, 'DELETE', `resources/books/${answer.body.id}`);
+  });
+
+  test('a filter by a reference takes an id; for anything else the response says which filter is wrong', async () => {
+    const wrong = await site.get(staff, 'resources/books?filter.shelf_id=Fiction');
+    expect(wrong).toMatchObject({
+      status: 422,
+      body: { errors: [{ location: ['query', 'filter.shelf_id'], message: 'Use the id of a record.' }] },
+    });
+    const unknown = await site.get(staff, 'resources/books?filter.shelf_id=019b0000-0000-7000-8000-000000000000');
+    expect(unknown).toMatchObject({ status: 200, body: { items: [] } });
   });
 
   test('records are created, read, edited and removed, each recorded with what was before and after', async () => {

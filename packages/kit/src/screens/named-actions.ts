@@ -1,7 +1,7 @@
 import type { AdminAction } from '../app/admin/declaration.ts';
 import type { AdminField, AdminResult } from '../app/admin/shapes.ts';
 import { adminDone, adminEach, type EachResult } from '../app/admin/each.ts';
-import { labelOf } from '../app/admin/model-columns.ts';
+import { inSentence, labelOf } from '../app/admin/model-columns.ts';
 import { type ActionRule, actionRulesOf, type NamedRule, type TransitionRule } from '../crud/declare/action-rule.ts';
 import { type AnyResource, STAFF } from '../crud/declare/resource.ts';
 import { itemError } from '../crud/input/item-error.ts';
@@ -11,7 +11,7 @@ import { jsonSchemaOf } from '../http/declare/schema.ts';
 import { hasRecentLogin } from '../permissions/built-ins.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { Plan } from './screen-plan.ts';
-import { checked, inSentence } from './screen-rows.ts';
+import { checked } from './screen-rows.ts';
 import type { ScreenActionWords, ScreenOptions, ScreenRow } from './screen-words.ts';
 import { accessOf } from './staff-access.ts';
 

@@ -6,6 +6,7 @@ import {
   type AdminOrders,
   adminColumn,
   computedColumn,
+  inSentence,
   keyKindOf,
   labelOf,
   type ModelColumn,
@@ -222,10 +223,12 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
         ? { searches: words.searches }
         : searched.length === 0
           ? {}
-          : { searches: `${backend === null ? '' : 'words of '}${searched.map(labelOf).join(', ').toLowerCase()}` }),
+          : { searches: `${backend === null ? '' : 'words of '}${ANY_OF.format(searched.map((name) => inSentence(labelOf(name))))}` }),
     },
   };
 }
+
+const ANY_OF = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
 function withoutCondition(fact: ScreenFact): ScreenColumn {
   if (typeof fact === 'string') return fact;

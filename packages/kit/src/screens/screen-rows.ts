@@ -132,8 +132,3 @@ export function checked(result: SchemaResult<unknown> | Promise<SchemaResult<unk
   }));
   throw coreErrors.validation_error({ errors });
 }
-
-/** What records are called, within a sentence: `orders`, `API keys`. */
-export function inSentence(text: string): string {
-  return /^[A-Z]{2}/.test(text) ? text : text.toLowerCase();
-}

@@ -1,6 +1,6 @@
 import type { AdminAction, AdminContext, AdminFile, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
-import { shownColumns } from '../app/admin/model-columns.ts';
+import { inSentence, shownColumns } from '../app/admin/model-columns.ts';
 import type { AdminFileFormat } from '../app/admin/shapes.ts';
 import type { App } from '../app/declare/module.ts';
 import { type AnyResource, isResource, type Resource } from '../crud/declare/resource.ts';
@@ -18,7 +18,7 @@ import { listPage, listQuery } from './screen-list.ts';
 import { screenOverview } from './screen-overview.ts';
 import { filteredColumn, type Plan, planOf } from './screen-plan.ts';
 import { namesSeenBy, recordOf, RESTORE } from './screen-record.ts';
-import { inSentence, isNamedById, keyOf, rowsOf, titleOf } from './screen-rows.ts';
+import { isNamedById, keyOf, rowsOf, titleOf } from './screen-rows.ts';
 import type { ScreenForms, ScreenOptions, ScreenRow } from './screen-words.ts';
 
 /**

@@ -258,3 +258,8 @@ export function labelOf(name: string): string {
   const label = words.map((word) => (ABBREVIATIONS.has(word) ? word.toUpperCase() : word)).join(' ');
   return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
 }
+
+/** What records are called, within a sentence: `orders`, `API keys`. */
+export function inSentence(text: string): string {
+  return /^[A-Z]{2}/.test(text) ? text : text.toLowerCase();
+}
