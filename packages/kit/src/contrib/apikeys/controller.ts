@@ -89,12 +89,15 @@ export class ApiKeyController extends OwnKeys {
   static readonly [controllerOptions] = {
     grantableScopes: nullable(listOf(rule('a scope: "*", "orders:*" or "orders:read"', isScope))),
     allowRateLimit: flag,
+    live: flag,
   };
 
   /** Scopes that may be put on a key. Unset: what mounted routes require; wildcards for staff only. */
   static readonly grantableScopes: KeyControllerOptions['grantableScopes'] = null;
   /** Whether `rate_limit` and `quota` may be set over HTTP. */
   static readonly allowRateLimit: KeyControllerOptions['allowRateLimit'] = false;
+  /** `GET` with `Accept: text/event-stream` follows the list. Each change of a key is then written to the change log: `kit migrate` creates the triggers. */
+  static readonly live: boolean = false;
 
   override faults(app: App): readonly Fault[] {
     return [...requiredModule(app, 'apikeys', this.constructor.name, 'apiKeys()'), ...super.faults(app)];

@@ -10,7 +10,7 @@ import { controllerOptions } from '../../http/declare/controller-options.ts';
 import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import type { Fault } from '../../options/fault.ts';
-import { filledText } from '../../options/value-rule.ts';
+import { filledText, flag } from '../../options/value-rule.ts';
 import { hasScopes, isStaff } from '../../permissions/built-ins.ts';
 import { managesTenant } from '../../permissions/manages-tenant.ts';
 import { all } from '../../permissions/permission.ts';
@@ -36,9 +36,11 @@ const reading = {
   queryMethod: false,
   ordering: { by: ['seq'], default: ['-seq'] },
   page: { default: 50, max: 100, count: { upTo: 1000 } },
+  // Who sees the values of an entry depends on the record that it is about.
+  liveWithout: ['before', 'after', 'metadata', 'values_hidden'],
   operations: { retrieve: { field: 'read' }, create: false, update: false, partialUpdate: false, destroy: false },
 } as const;
-const summary = 'List audit entries, newest first';
+const around = { summary: 'List audit entries, newest first', alsoStream: true } as const;
 const scoped = hasScopes({ allowUnscoped: true });
 
 const Entries = CrudController(auditResource, { ...reading, permission: all(isStaff, scoped), audience: STAFF });
@@ -65,9 +67,11 @@ export class AuditController extends Entries {
   static override readonly tags: readonly string[] = ['audit'];
   /** The database whose entries are read. */
   static readonly using: string = 'default';
-  static readonly [controllerOptions] = { using: filledText };
+  /** `GET` with `Accept: text/event-stream` follows the list. Each entry is then written to the change log, too: `kit migrate` creates the triggers. */
+  static readonly live: boolean = false;
+  static readonly [controllerOptions] = { using: filledText, live: flag };
 
-  override list = this.wrap('list', { summary }, (context, next) => sealed(this.constructor as typeof AuditController, context, next));
+  override list = this.wrap('list', around, (context, next) => sealed(this.constructor as typeof AuditController, context, next));
   override read = this.wrap('read', {}, (context, next) => sealed(this.constructor as typeof AuditController, context, next));
 
   override faults(app: App): readonly Fault[] {
@@ -89,11 +93,11 @@ export class TenantAuditController extends TenantEntries {
   static override readonly tags: readonly string[] = ['audit'];
   /** The database whose entries are read. */
   static readonly using: string = 'default';
-  static readonly [controllerOptions] = { using: filledText };
+  /** `GET` with `Accept: text/event-stream` follows the list. Each entry is then written to the change log, too: `kit migrate` creates the triggers. */
+  static readonly live: boolean = false;
+  static readonly [controllerOptions] = { using: filledText, live: flag };
 
-  override list = this.wrap('list', { summary }, (context, next) =>
-    sealed(this.constructor as typeof TenantAuditController, context, next),
-  );
+  override list = this.wrap('list', around, (context, next) => sealed(this.constructor as typeof TenantAuditController, context, next));
   override read = this.wrap('read', {}, (context, next) => sealed(this.constructor as typeof TenantAuditController, context, next));
 
   override faults(app: App): readonly Fault[] {

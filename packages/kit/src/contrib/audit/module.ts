@@ -12,7 +12,7 @@ import { auditChain, auditEntries, auditInbox } from './models.ts';
 import { auditSink } from './record/record.ts';
 import { auditResource } from './serve/resource.ts';
 import { Sealer, sealers } from './chain/sealer.ts';
-import { recordingApps } from './serve/sight.ts';
+import { recordingApps } from './chain/recording-apps.ts';
 import { unsealed } from './chain/store.ts';
 import { verifyChain } from './chain/verify-chain.ts';
 

@@ -7,6 +7,7 @@ import type { Fault } from '../../options/fault.ts';
 import { isMembers, isPlainObject } from '../../options/value-rule.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { fieldOf } from '../options/operation-field.ts';
+import { FOLLOWED_OF_PEOPLE, leadsToOwner } from '../live/known-people.ts';
 import { LATER_MS } from '../live/moment.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import { widestView } from '../policy/make-view.ts';
@@ -25,7 +26,7 @@ export function liveFaults(name: string, controller: object, mounted: MountedRes
       ? [
           [
             'a handler is around its list, and the stream does not pass through it',
-            'Decide by `permission`, `rows` and `fields`, which hold for both.',
+            'Decide by `permission`, `rows` and `fields`, which hold for both, or wrap both: wrap("list", { alsoStream: true }, …).',
           ] as const,
         ]
       : []),
@@ -35,14 +36,15 @@ export function liveFaults(name: string, controller: object, mounted: MountedRes
     ...accessProblems(policy),
     ...(policy.isTriggered ? [] : cascades(policy)),
     ...ruleProblems(policy, mounted.options.parent?.relation),
-    ...fieldProblems(policy, mounted.output),
+    ...fieldProblems(policy, mounted.output, options.liveWithout),
   ];
   return problems.map(([problem, hint]) => ({ id: 'E035', message: `${name}: the list cannot be live: ${problem}.`, hint }));
 }
 
 function isWrapped(options: AnyCrudOptions, controller: object): boolean {
   const routes = controller as Readonly<Record<string, Partial<Route> | undefined>>;
-  return routes[fieldOf(options, 'list')]?.isUnwrapped === false;
+  const { isUnwrapped, isStreamWrapped } = routes[fieldOf(options, 'list')] ?? {};
+  return isUnwrapped === false && isStreamWrapped !== true;
 }
 
 /** The triggers that the changes of a live list are logged by. Without a policy there is none. */
@@ -128,32 +130,48 @@ function withoutBigints(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}n` : value;
 }
 
-/** Whether a condition names columns of the row alone. */
-function isOfRow(policy: Policy, where: unknown): boolean {
-  if (Array.isArray(where)) return where.every((each) => isOfRow(policy, each));
+/** Whether a condition names columns of the row alone. `isKnown`: or a relation to a row that is. */
+function isOfRow(policy: Policy, where: unknown, isKnown: (relation: string, where: unknown) => boolean = () => false): boolean {
+  if (Array.isArray(where)) return where.every((each) => isOfRow(policy, each, isKnown));
   if (!isMembers(where)) return true;
   if (!isPlainObject(where)) return false;
   return Object.entries(where).every(([name, inner]) => {
-    if (name === 'and' || name === 'or' || name === 'not') return isOfRow(policy, inner);
+    if (name === 'and' || name === 'or' || name === 'not') return isOfRow(policy, inner, isKnown);
     const column = policy.statements.byName.get(name);
-    return column !== undefined && isLoggedColumn(column);
+    return column === undefined ? isKnown(name, inner) : isLoggedColumn(column);
   });
 }
 
-function fieldProblems(policy: Policy, output: ReadonlySet<string> | undefined): Problem[] {
+function fieldProblems(policy: Policy, output: ReadonlySet<string> | undefined, without: readonly string[] = []): Problem[] {
   return widestView(policy, output)
     .computedFields()
     .flatMap(({ name, load, ofRow, related }) =>
-      (load === undefined || ofRow === true || isFollowedState(policy, name)) && related.size === 0
+      without.includes(name) || isFollowedState(policy, name) || ((load === undefined || ofRow === true) && related.size === 0)
         ? []
-        : [[`the field "${name}" depends on other records, or on the time`, 'Leave it out of `output`, or remove live.'] as const],
+        : [
+            [
+              `the field "${name}" depends on other records, or on the time`,
+              'Leave it out of `output`, or of the stream alone by `liveWithout`, or remove live.',
+            ] as const,
+          ],
     );
 }
 
-/** A state whose conditions are decided by the row and the time. */
+/** A state whose conditions are decided by the row, its owner and the time. */
 function isFollowedState(policy: Policy, name: string): boolean {
   const state = policy.derived.get(name);
   if (state === undefined) return false;
+  const isKnown = (relation: string, where: unknown) => leadsToOwner(policy, relation) && isOfPeople(where);
   const [first, then] = TIMES.map((now) => state.conditions(now)) as [unknown[], unknown[]];
-  return first.every((where, place) => isOfRow(policy, where) && movesWithClock(policy, where, then[place]));
+  return first.every((where, place) => isOfRow(policy, where, isKnown) && movesWithClock(policy, where, then[place]));
+}
+
+function isOfPeople(where: unknown): boolean {
+  if (Array.isArray(where)) return where.every(isOfPeople);
+  return (
+    isMembers(where) &&
+    Object.entries(where).every(([name, inner]) =>
+      ['is', 'and', 'or', 'not'].includes(name) ? isOfPeople(inner) : FOLLOWED_OF_PEOPLE.has(name),
+    )
+  );
 }

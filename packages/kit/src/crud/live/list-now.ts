@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere, MovingWhere } from '../../db/sql/where/compile-where.ts';
+import type { KnownRows } from '../../db/sql/where/decided-where.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { crudErrors } from '../declare/errors.ts';
@@ -25,6 +26,8 @@ import { shownChange } from './shown-change.ts';
 export type FollowedList = Pick<ListRequest, 'where' | 'ordering' | 'fields'> & {
   /** What `where` was compiled to for this caller. Thousands of lists are asked about again and again. */
   readonly compiled?: readonly MovingWhere[];
+  /** Whom relations lead to from every row. */
+  readonly known: KnownRows;
 };
 
 /**
@@ -46,14 +49,16 @@ export async function listNow(
     return parent === undefined ? visible : withoutParent(policy, asked, visible, parent.edge.name);
   };
   const rules = await movingRules(request, moment, async (asked) => [(await scopeOf(asked)).compiled]);
-  const filters = [...permitted, ...(list.compiled ?? (await conditions(request, policy, list.where, [])))];
+  const { known } = list;
+  const own = list.compiled ?? (await conditions(request, policy, list.where, [])).map((each) => each.deciding(known));
+  const filters = [...permitted, ...own];
   const unit = unitOf(mounted, view, list);
-  const states = statesOf(policy, unit, moment);
+  const states = statesOf(policy, unit, moment, known);
   const at = (time: Date): readonly CompiledWhere[] => [...rules, ...filters].map((each) => each.at(time));
   return {
-    ...decidedBy(policy, request, [view.mask], [...rules, ...filters], states),
+    ...decidedBy(policy, request, [view.mask, ...known.values()], [...rules, ...filters], states),
     shape: unit.isWire ? unit : undefined,
-    isChanged: shownChange(policy, request, unit),
+    isChanged: shownChange(policy, request, withoutStates(mounted, view, unit)),
     bounds: equalities(policy, [(await scopeOf(request)).where, ...list.where]),
     read: (db, keys) => rowsOf(db, request, { mounted, unit, list, where: at(moment.at).slice(rules.length), keys }),
   };
@@ -65,15 +70,23 @@ function withoutParent(policy: Policy, request: CrudRequest, { where: given }: S
 }
 
 /** The conditions of the derived states among the fields of items, those of each in their order. Throws 422 where the time does not decide them. */
-function statesOf({ derived }: Policy, unit: SelectUnit, moment: Moment): readonly (readonly MovingWhere[])[] {
+function statesOf({ derived }: Policy, unit: SelectUnit, moment: Moment, known: KnownRows): readonly (readonly MovingWhere[])[] {
   return unit.shape.computed.flatMap(({ name }) => {
     const state = derived.get(name);
     if (state === undefined) return [];
-    const then = state.compiled(later(moment));
-    return [
-      state.compiled(moment.at).map((each, place) => each.moving(moment.at, then[place] as CompiledWhere, later(moment)) ?? refuse()),
-    ];
+    const compiledAt = (time: Date) => state.compiled(time).map((each) => each.deciding(known));
+    const then = compiledAt(later(moment));
+    return [compiledAt(moment.at).map((each, place) => each.moving(moment.at, then[place] as CompiledWhere, later(moment)) ?? refuse())];
   });
+}
+
+/** States are compared by their conditions: what they read of other rows is not in the log. */
+function withoutStates(mounted: MountedResource, view: View, unit: SelectUnit): SelectUnit {
+  const { derived } = mounted.policy;
+  const { columns, computed, places } = unit.shape;
+  if (!computed.some(({ name }) => derived.has(name))) return unit;
+  const names = [...new Set([...places, ...columns.map(({ name }) => name), ...computed.map(({ name }) => name)])];
+  return unitOf(mounted, view, { fields: names.filter((name) => !derived.has(name)) });
 }
 
 function refuse(): never {
@@ -151,6 +164,11 @@ function rightsText({ dialect }: Db, parts: readonly unknown[], conditions: read
 /** The same text for the same values. */
 export function asText(parts: readonly unknown[]): string {
   return JSON.stringify(parts, (_name, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
+}
+
+/** The fields of items: those that were asked for, or all that can be followed. */
+export function followedFields({ options: { liveWithout = [] } }: MountedResource, view: View): readonly string[] | undefined {
+  return liveWithout.length === 0 ? undefined : [...view.fields.keys()].filter((name) => !liveWithout.includes(name));
 }
 
 /** The columns and fields of the items, and the key. */

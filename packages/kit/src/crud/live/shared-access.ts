@@ -1,42 +1,64 @@
+import type { UserDirectory } from '../../auth/people/user-directory.ts';
+import { findUsers } from '../../auth/people/find-users.ts';
+import type { Db } from '../../db/engine/db.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { crudErrors } from '../declare/errors.ts';
 import { limits } from '../declare/limits.ts';
 import type { AccessContext, RowAccess } from '../declare/row-access.ts';
 
 interface Asked {
-  readonly context: AccessContext;
-  readonly answer: PromiseWithResolvers<Where | boolean>;
+  readonly question: unknown;
+  readonly answer: PromiseWithResolvers<unknown>;
 }
 
-/** What the access of resources says of the callers of many lists, who are asked about at the same time: each access is asked once. */
-export class SharedAccess {
-  #waiting = new Map<RowAccess, Asked[]>();
+/** What is asked about at the same time. */
+interface Together {
+  readonly asked: Asked[];
+  readonly answersOf: (questions: readonly never[]) => Promise<readonly unknown[]>;
+}
 
-  readonly rowsOf = (access: RowAccess, context: AccessContext): Promise<Where | boolean> => {
-    const asked = { context, answer: Promise.withResolvers<Where | boolean>() };
-    if (this.#waiting.size === 0) setImmediate(() => this.#ask());
-    const others = this.#waiting.get(access);
-    if (others === undefined) this.#waiting.set(access, [asked]);
-    else others.push(asked);
-    return asked.answer.promise;
+/** What decides about the callers of many lists, who are asked about at the same time: each access is asked once, and so are the users. */
+export class SharedAccess {
+  #waiting = new Map<object, Together>();
+
+  /** The rows that an access gives to a caller. */
+  readonly rowsOf = async (access: RowAccess, context: AccessContext): Promise<Where | boolean> => {
+    const { live } = access;
+    if (live === undefined) throw new Error(`${access.name} cannot be asked for live lists.`);
+    const rows = await this.#together(access, context, (contexts) => live.rows(contexts));
+    if (rows === undefined) throw crudErrors.live_too_many_rows({ extensions: { rows_max: limits.liveRows } });
+    return rows;
   };
+
+  /** Whether the user with this id is active; null: there is none. */
+  isActive({ table }: UserDirectory, db: Db, id: string): Promise<boolean | null> {
+    return this.#together(table, id, async (ids: readonly string[]) => {
+      const found = await findUsers(db, table, ids);
+      return ids.map((each) => found.get(each)?.is_active ?? null);
+    });
+  }
+
+  /** `about`: one object for questions that have one answer together. */
+  #together<Q, A>(about: object, question: Q, answersOf: (questions: readonly Q[]) => Promise<readonly A[]>): Promise<A> {
+    const asked = { question, answer: Promise.withResolvers<unknown>() };
+    if (this.#waiting.size === 0) setImmediate(() => this.#ask());
+    const others = this.#waiting.get(about);
+    if (others === undefined) this.#waiting.set(about, { asked: [asked], answersOf });
+    else others.asked.push(asked);
+    return asked.answer.promise as Promise<A>;
+  }
 
   #ask(): void {
     const waiting = this.#waiting;
     this.#waiting = new Map();
-    for (const [access, asked] of waiting)
-      answerAll(access, asked).catch((error: unknown) => {
-        for (const { answer } of asked) answer.reject(error);
+    for (const together of waiting.values())
+      answerAll(together).catch((error: unknown) => {
+        for (const { answer } of together.asked) answer.reject(error);
       });
   }
 }
 
-async function answerAll(access: RowAccess, asked: readonly Asked[]): Promise<void> {
-  if (access.live === undefined) throw new Error(`${access.name} cannot be asked for live lists.`);
-  const rows = await access.live.rows(asked.map(({ context }) => context));
-  for (const [index, { answer }] of asked.entries()) {
-    const found = rows[index];
-    if (found === undefined) answer.reject(crudErrors.live_too_many_rows({ extensions: { rows_max: limits.liveRows } }));
-    else answer.resolve(found);
-  }
+async function answerAll({ asked, answersOf }: Together): Promise<void> {
+  const answers = await answersOf(asked.map(({ question }) => question as never));
+  for (const [index, { answer }] of asked.entries()) answer.resolve(answers[index]);
 }

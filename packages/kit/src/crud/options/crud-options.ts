@@ -188,6 +188,8 @@ export interface CrudOptions<
   readonly meta?: boolean;
   /** The list is also a stream of its changes, for callers that send `Accept: text/event-stream`. */
   readonly live?: boolean;
+  /** Fields that the stream leaves out, because they depend on other records: without them the app does not start (E035). */
+  readonly liveWithout?: readonly (Name<C> | X)[];
   /** Settings of single operations, such as `{ destroy: { permission: isStaff } }`; `false` removes one. A permission is added. */
   readonly operations?: OperationsOf<N, T>;
 }

@@ -223,6 +223,7 @@ export const controllerRules: Rules = guards({
   }),
   meta: flag,
   live: flag,
+  liveWithout: names,
   operations: recordOf(operationFacts),
 });
 

@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { inTime } from '../../auth/rights/in-time.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import type { KnownRows } from '../../db/sql/where/decided-where.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
@@ -10,7 +11,8 @@ import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { QueryValues } from '../../http/input/query-string.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import { changeReaderOf } from '../live/change-reader.ts';
-import { type FollowedList, isDecidable, keysOnly, listNow, notLive, unitOf } from '../live/list-now.ts';
+import { knownPeople } from '../live/known-people.ts';
+import { asText, type FollowedList, followedFields, isDecidable, keysOnly, listNow, notLive, unitOf } from '../live/list-now.ts';
 import { liveEvents, newsOf, type Resumed } from '../live/live-events.ts';
 import type { LiveList, LivePlace, LiveSource } from '../live/live-stream.ts';
 import { isKnown } from '../live/log-position.ts';
@@ -18,7 +20,7 @@ import { later, type Moment, requestAt } from '../live/moment.ts';
 import { SharedAccess } from '../live/shared-access.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
-import type { View } from '../policy/view.ts';
+import type { View, ViewComputed } from '../policy/view.ts';
 import { conditions } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';
 import { type ListRequest, ListQueryReader } from '../read/list-query.ts';
@@ -78,7 +80,9 @@ class RequestedList implements LiveSource {
   readonly #readQuery: ReadQuery;
   /** Rules may read what middleware put around the request: the reader, which asks them later, is not in it. */
   readonly #inRequest = new AsyncResource('LiveList');
-  #query: { readonly view: View; readonly tenant: string | null; readonly list: ListRequest & FollowedList } | undefined;
+  #query:
+    | { readonly view: View; readonly tenant: string | null; readonly known: string; readonly list: ListRequest & FollowedList }
+    | undefined;
 
   constructor(access: ResourceAccess, context: Context, readQuery: ReadQuery) {
     this.#access = access;
@@ -99,15 +103,17 @@ class RequestedList implements LiveSource {
     return this.#inRequest.runInAsyncScope(() => inTime('the rules of a live list', this.#open(shared, moment, tx)));
   }
 
-  async #open({ rowsOf }: SharedAccess, moment: Moment, tx: Db | undefined): Promise<LiveList> {
+  async #open(shared: SharedAccess, moment: Moment, tx: Db | undefined): Promise<LiveList> {
     const access = this.#access;
-    const request = requestAt(Object.assign(await access.request(this.#context, 'list', tx), { accessRows: rowsOf }), moment.at);
+    const request = requestAt(Object.assign(await access.request(this.#context, 'list', tx), { accessRows: shared.rowsOf }), moment.at);
     const permitted = await this.#permitted(request);
     const view = await access.view(request);
     // The names that a caller may use are those of its view.
     const { tenant } = request;
-    if (this.#query?.view !== view || this.#query.tenant !== tenant)
-      this.#query = { view, tenant, list: await this.#read(request, view, moment) };
+    const people = await knownPeople(access.policy, request, shared);
+    const known = asText([...people.values()]);
+    if (this.#query?.view !== view || this.#query.tenant !== tenant || this.#query.known !== known)
+      this.#query = { view, tenant, known, list: await this.#read(request, view, moment, people) };
     // A parent that the caller does not see any more ends the stream: the list at its address is a 404.
     if (access.parent !== undefined) await access.parentRows(this.#context, request, access.policy.database(request), true);
     return listNow(access, request, view, this.#query.list, moment, permitted);
@@ -125,11 +131,11 @@ class RequestedList implements LiveSource {
     return rows === true ? [] : [await this.policy.rows.compiledRule(request, rows as Where | boolean)];
   }
 
-  async #read(request: CrudRequest, view: View, moment: Moment): Promise<ListRequest & FollowedList> {
-    const { filters, ...list } = await this.#readAt(request, view);
+  async #read(request: CrudRequest, view: View, moment: Moment, known: KnownRows): Promise<ListRequest & FollowedList> {
+    const { filters, ...list } = await this.#readAt(request, view, known);
     if (list.expand.length > 0)
       throw notLive({ location: ['query', 'expand'], code: 'not_live', message: 'Changes of related records cannot be followed.' });
-    const then = await this.#readAt(requestAt(request, later(moment)), view);
+    const then = await this.#readAt(requestAt(request, later(moment)), view, known);
     const compiled = filters.map((each, place) => each.moving(moment.at, then.filters[place] as CompiledWhere, later(moment)));
     if (!compiled.every((each) => each !== undefined))
       throw notLive({
@@ -144,24 +150,25 @@ class RequestedList implements LiveSource {
         code: 'not_live',
         message: 'A filter or the search depends on other records, or on columns that are not logged.',
       });
-    const unit = unitOf(this.#access, view, list);
     const { derived } = this.policy;
-    if (
-      unit.readsRelations ||
-      unit.shape.computed.some(({ name, load, ofRow }) => load !== undefined && ofRow !== true && !derived.has(name))
-    )
+    const isFollowed = ({ name, load, ofRow, related }: ViewComputed) =>
+      derived.has(name)
+        ? [...related.keys()].every((each) => known.has(each))
+        : (load === undefined || ofRow === true) && related.size === 0;
+    if (!unitOf(this.#access, view, list).shape.computed.every(isFollowed))
       throw notLive({
         location: ['query', 'fields'],
         code: 'not_live',
         message: 'A field depends on other records. Use `fields` to leave it out.',
       });
-    return { ...list, compiled };
+    return { ...list, compiled, known };
   }
 
-  async #readAt(request: CrudRequest, view: View): Promise<ListRequest & { readonly filters: readonly CompiledWhere[] }> {
+  async #readAt(request: CrudRequest, view: View, known: KnownRows): Promise<ListRequest & { readonly filters: readonly CompiledWhere[] }> {
     const list = await this.#readQuery(new ListQueryReader(this.#access.list, request, view));
     const where = [...list.where, ...this.#ofParent()];
-    return { ...list, where, filters: await conditions(request, this.policy, where, []) };
+    const filters = (await conditions(request, this.policy, where, [])).map((each) => each.deciding(known));
+    return { ...list, fields: list.fields ?? followedFields(this.#access, view), where, filters };
   }
 
   #ofParent(): Where[] {

@@ -89,7 +89,7 @@ export class OperationRoutes {
     const nestedVersions = access.resource.options.nested === undefined ? [] : [coreErrors.precondition_failed];
     const expanding = expand === undefined ? [] : [crudErrors.expand_too_costly];
     const { live } = operations;
-    const events = live === undefined ? undefined : lazySchema(() => liveEventSchema(access.list, item));
+    const events = live === undefined ? undefined : lazySchema(() => liveEventSchema(access.list, item, this.#options.liveWithout));
     const liveOf = (handler: 'list' | 'query') =>
       live === undefined || events === undefined ? {} : { live: { response: events, handler: live[handler] } };
     const paged = [...(style === 'offset' || style === 'page' ? [] : [crudErrors.invalid_cursor]), ...expanding];

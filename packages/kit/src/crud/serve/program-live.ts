@@ -4,7 +4,8 @@ import type { Db } from '../../db/engine/db.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import type { ServiceScope } from '../../di/container.ts';
 import { changeReaderOf } from '../live/change-reader.ts';
-import { listNow } from '../live/list-now.ts';
+import { knownPeople } from '../live/known-people.ts';
+import { followedFields, listNow } from '../live/list-now.ts';
 import { liveEvents } from '../live/live-events.ts';
 import type { LiveList, LiveSource } from '../live/live-stream.ts';
 import { type Moment, requestAt } from '../live/moment.ts';
@@ -63,14 +64,16 @@ class ProgramList implements LiveSource {
     return inTime('the rules of a live list', this.#open(shared, moment, tx));
   }
 
-  async #open({ rowsOf }: SharedAccess, moment: Moment, tx: Db | undefined): Promise<LiveList> {
+  async #open(shared: SharedAccess, moment: Moment, tx: Db | undefined): Promise<LiveList> {
     const { databases } = this.#app;
     const { request: requestWith, where: only } = this.#following;
     const made = requestWith(this.#services, tx === undefined ? databases : { ...databases, [tx.using]: tx });
-    const request = requestAt({ ...made, accessRows: rowsOf }, moment.at);
+    const request = requestAt({ ...made, accessRows: shared.rowsOf }, moment.at);
     const where = only === undefined ? [] : [only];
     const ordering = defaultOrdering(this.policy, this.#access.list.ordering);
-    return listNow(this.#access, request, await this.#access.view(request), { where, ordering, fields: undefined }, moment);
+    const view = await this.#access.view(request);
+    const [fields, known] = [followedFields(this.#access, view), await knownPeople(this.policy, request, shared)];
+    return listNow(this.#access, request, view, { where, ordering, fields, known }, moment);
   }
 
   /** A program that begins again reads the list again. */

@@ -108,7 +108,7 @@ async function deleteRows(tx: Db, model: Model, rows: readonly ErasedRow[]): Pro
 }
 
 /** Rows of live lists are logged with their prior values, for a day. */
-async function forgetChanges(tx: Db, model: Model, rows: readonly ErasedRow[]): Promise<void> {
+export async function forgetChanges(tx: Db, model: Model, rows: readonly ErasedRow[]): Promise<void> {
   const values: unknown[] = [model.name];
   const key = rowKey(model);
   const keys = rows.map((row) => `$${values.push(rowKeyText(key, row[key.name]))}`);

@@ -1,9 +1,13 @@
 import { ErrorMap } from '../../errors/error-map.ts';
 import { all } from '../../permissions/permission.ts';
 import type { HandlerContext } from './handler-context.ts';
+import type { LiveRoute } from './live-route.ts';
 import type { Route, RouteFacts, RouteOptions } from './route.ts';
 
-export type WrapOptions = Partial<RouteFacts & Pick<RouteOptions, 'permission'>>;
+export type WrapOptions = Partial<RouteFacts & Pick<RouteOptions, 'permission'>> & {
+  /** The handler is also around the stream of a live list: there, `next()` returns its events, which the handler returns as they are. */
+  readonly alsoStream?: true;
+};
 
 type WrapHandler = (context: HandlerContext, next: () => unknown) => unknown;
 
@@ -13,12 +17,11 @@ type WrapHandler = (context: HandlerContext, next: () => unknown) => unknown;
  */
 export function routeAround(inherited: Route, facts: WrapOptions, handler?: WrapHandler): Route {
   const { handler: inner, options } = inherited;
-  const { permission, throttles, errors } = facts;
-  const given = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as WrapOptions;
-  // What the handler makes of the response, news of the rows do not tell.
-  const { news: _news, ...rest } = inherited;
+  const { alsoStream, ...ofRoute } = facts;
+  const { permission, throttles, errors } = ofRoute;
+  const given = Object.fromEntries(Object.entries(ofRoute).filter(([, value]) => value !== undefined)) as WrapOptions;
   return {
-    ...(handler === undefined ? inherited : rest),
+    ...(handler === undefined ? inherited : alsoStream === true ? streamAround(inherited, handler) : withoutNews(inherited)),
     options: {
       ...options,
       ...given,
@@ -29,4 +32,18 @@ export function routeAround(inherited: Route, facts: WrapOptions, handler?: Wrap
     ...(handler === undefined ? {} : { isUnwrapped: false }),
     handler: handler === undefined ? inner : (context) => handler(context, () => inner(context)),
   };
+}
+
+/** What the handler makes of the response, news of the rows do not tell. */
+function withoutNews({ news: _, ...rest }: Route): Route {
+  return { ...rest, isStreamWrapped: false };
+}
+
+function streamAround(inherited: Route, handler: WrapHandler): Route {
+  const { live, isUnwrapped, isStreamWrapped } = inherited;
+  if (live === undefined) return inherited;
+  const events: LiveRoute['handler'] = async function* (context) {
+    yield* (await handler(context, () => live.handler(context))) as ReturnType<LiveRoute['handler']>;
+  };
+  return { ...inherited, live: { ...live, handler: events }, isStreamWrapped: isUnwrapped !== false || isStreamWrapped === true };
 }

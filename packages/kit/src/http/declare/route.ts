@@ -282,6 +282,8 @@ export interface Route {
   readonly schemasFor?: (exchange: object) => Promise<CallerSchemas>;
   /** The handler is the toolkit's own, and nothing is wrapped around it: no application code can catch what it throws and go on. */
   readonly isUnwrapped?: boolean;
+  /** What is wrapped around the handler is around its stream, too. */
+  readonly isStreamWrapped?: boolean;
 }
 
 type Verb = <

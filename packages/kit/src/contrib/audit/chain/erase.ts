@@ -1,8 +1,14 @@
 import { type AuditErasure, type AuditSink, type ErasedEntries, maskedByPlace } from '../../../auth/request/audit-sink.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
+import { policiesOf } from '../../../crud/policy/policies.ts';
+import { tellErased } from '../../../crud/subjects/tell-erased.ts';
+import { forgetChanges } from '../../../db/subjects/erase-rows.ts';
+import { sealedEntries } from '../models.ts';
+import { ERASABLE } from './chain.ts';
 import { ERASED, rangesOf } from './erased-places.ts';
 import { PRUNED } from './prune.ts';
+import { recordingApps } from './recording-apps.ts';
 import { sealWithin } from './seal.ts';
 import { blankEntries, countEntries, type EntryCondition, lockChain, placesToErase } from './store.ts';
 
@@ -26,6 +32,7 @@ async function eraseBatch(tx: Db, sink: AuditSink, erasure: AuditErasure): Promi
   const places = await placesToErase(tx, whoseEntries(erasure, 'second'), BATCH);
   if (places.length === 0) return 0;
   await blankEntries(tx, places);
+  await forgetLogged(tx, places);
   const { target_type, target_id, by } = erasure;
   await sink.record(tx, [
     { actor: by ?? null, action: ERASED, target_type, target_id, metadata: maskedByPlace({ places: rangesOf(places) }) },
@@ -33,6 +40,15 @@ async function eraseBatch(tx: Db, sink: AuditSink, erasure: AuditErasure): Promi
   // Not left to the sealer: no entry of the chain is blank without one that says so.
   await sealWithin(tx);
   return places.length;
+}
+
+/** Where the list is live, triggers have logged the values of the entries, those that were erased just now, too. */
+async function forgetLogged(tx: Db, places: readonly bigint[]): Promise<void> {
+  const app = recordingApps.find(tx);
+  if (app === undefined || policiesOf(app).find(sealedEntries)?.isLogged !== true) return;
+  const rows = places.map((seq) => ({ seq }));
+  await forgetChanges(tx, sealedEntries, rows);
+  await tellErased(app)(tx, sealedEntries, rows, ERASABLE);
 }
 
 /** Entries that can be erased (of the second format, with their values), or that cannot (of the first). */

@@ -58,6 +58,7 @@ export const auditResource = resource(sealedEntries, {
         type: 'boolean',
         description: 'The values, names and the request id were erased with the person or the tenant that they belonged to.',
       }),
+      ofRow: true,
       load: (rows) => rows.map(isErased),
     },
   },

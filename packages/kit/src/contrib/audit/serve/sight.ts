@@ -1,14 +1,11 @@
 import type { App } from '../../../app/declare/module.ts';
-import { moduleState } from '../../../app/assemble/module-state.ts';
 import type { CrudCaller } from '../../../crud/declare/crud-caller.ts';
 import { STAFF } from '../../../crud/declare/resource.ts';
 import { resourceOfTarget } from '../../../crud/staff/admin-access.ts';
 import { recordSight, type RecordSight } from '../../../crud/staff/record-sight.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { isMembers } from '../../../options/value-rule.ts';
-
-/** The app that records in a database: its resources decide which values a reader sees. */
-export const recordingApps = moduleState<App>({ name: 'Audit entries', setUp: 'add audit() to the modules of createApp' });
+import { recordingApps } from '../chain/recording-apps.ts';
 
 export interface EntryTarget {
   readonly target_type: string;

@@ -3,6 +3,7 @@ import type { Model } from '../../declare/model.ts';
 import type { ModelColumn } from '../model-statements.ts';
 import type { Columns } from '../../declare/rows.ts';
 import { columnsOf, evaluateWhere, isEvaluable, type ThreeValued } from './evaluate-where.ts';
+import { decidedNode, type KnownRows } from './decided-where.ts';
 import { movingNode, nodeAt, type TimeBound, timeBounds } from './moving-where.ts';
 import { parseWhere } from './parse-where.ts';
 import type { WhereNode } from './where-node.ts';
@@ -73,6 +74,11 @@ export class CompiledWhere implements MovingWhere {
   /** Whether a row as code has it matches; null is SQL's "unknown", which no statement takes for a match. */
   matches(row: Readonly<Record<string, unknown>>): ThreeValued {
     return evaluateWhere(this.#node, row);
+  }
+
+  /** The condition on rows whose relations lead to these. */
+  deciding(known: KnownRows): CompiledWhere {
+    return known.size === 0 ? this : new CompiledWhere(decidedNode(this.#node, known));
   }
 
   /** The condition at any time, from what its rule gives at a later one. Undefined where more than times that move with the clock differs. */
