@@ -17,7 +17,7 @@ import type { FileFormat } from '../options/file-options.ts';
 import { CellFault, cellValue } from './import-row.ts';
 import { limits } from '../declare/limits.ts';
 import type { StoredColumn } from '../policy/policy.ts';
-import { type FileRow, type ReadFile, readFile } from './read-file.ts';
+import { type FileRow, type ReadFile, readFile, refuseManyColumns } from './read-file.ts';
 import { bodySchemas, leadsToOne } from '../mount/schemas.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
 import type { Item } from '../declare/item.ts';
@@ -161,7 +161,7 @@ export class RowReader {
   }
 
   #header(header: readonly string[]): void {
-    this.#refuseManyColumns(header.length);
+    refuseManyColumns(header.length);
     const seen = new Set<string>();
     for (const name of header) {
       if (this.#faults.length >= this.#faultsMax) return;
@@ -169,15 +169,6 @@ export class RowReader {
       else this.#takes(name, 1);
       seen.add(name);
     }
-  }
-
-  /** Every name costs a comparison with those that are known: a file of 160 kB can have 40,000. */
-  #refuseManyColumns(count: number): void {
-    if (count > limits.importColumns)
-      throw coreErrors.body_too_large({
-        detail: `A row of the file has more than ${limits.importColumns} columns.`,
-        extensions: { columns_max: limits.importColumns },
-      });
   }
 
   /** Whether the column is taken. Known ones that are not are listed, unknown ones are faults. */
@@ -272,7 +263,7 @@ export class RowReader {
   }
 
   #members(members: Readonly<Record<string, unknown>>, number: number): Record<string, unknown> {
-    this.#refuseManyColumns(Object.keys(members).length);
+    refuseManyColumns(Object.keys(members).length);
     const given: Record<string, unknown> = {};
     // A member called __proto__ is no column: it is refused before it could be set.
     for (const name of Object.keys(members)) if (this.#takes(name, number)) given[name] = members[name];

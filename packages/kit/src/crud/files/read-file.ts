@@ -4,6 +4,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { type JsonLimits, readJson } from '../../http/json/parse-json.ts';
 import { isMembers } from '../../options/value-rule.ts';
+import { limits as LIMITS } from '../declare/limits.ts';
 import type { FileFormat } from '../options/file-options.ts';
 
 /** One row of a file, with its number as an editor of the file counts: CSV rows from 2, below the header; lines from 1. */
@@ -65,6 +66,15 @@ async function* decoded(body: Readable): AsyncGenerator<string> {
   yield text();
 }
 
+/** Every name costs a comparison with those that are known: a file of 160 kB can have 40,000. */
+export function refuseManyColumns(count: number): void {
+  if (count > LIMITS.importColumns)
+    throw coreErrors.body_too_large({
+      detail: `A row of the file has more than ${LIMITS.importColumns} columns.`,
+      extensions: { columns_max: LIMITS.importColumns },
+    });
+}
+
 /** No row of a table is longer; a file with a quote that never ends is. */
 const RECORD_LENGTH_MAX = 1_000_000;
 
@@ -85,7 +95,11 @@ async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<CsvRecor
         // Found by itself, it is what ends the header: in a file with both kinds, cells would keep the CR of the other.
         record_delimiter: ['\r\n', '\n', '\r'],
         max_record_size: RECORD_LENGTH_MAX,
-        cast: (cell, { quoting }) => (cell === '' && !quoting ? null : cell),
+        cast: (cell, { quoting, index }) => {
+          // The size of a record does not count its delimiters: ten million empty cells took ten seconds.
+          refuseManyColumns(index + 1);
+          return cell === '' && !quoting ? null : cell;
+        },
         // Its types know lists of cells only.
         on_record: (cells, info) => ({ number: numberAt(info), cells }) as unknown as string[],
       }),
@@ -132,6 +146,9 @@ function isRecord(value: CsvRecord | FileRow): value is CsvRecord {
   return 'cells' in value;
 }
 
+/** A line that is no JSON costs 30 µs, and a chunk has 30,000 of them: the reader stops at its limits, and other requests get their turn. */
+const BATCH_LINES = 100;
+
 async function* jsonRows(text: AsyncIterable<string>, limits: JsonLimits): AsyncGenerator<FileRow[]> {
   let number = 0;
   let rest = '';
@@ -146,7 +163,7 @@ async function* jsonRows(text: AsyncIterable<string>, limits: JsonLimits): Async
   for await (const chunk of text) {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() as string;
-    yield read(lines);
+    for (let at = 0; at < lines.length; at += BATCH_LINES) yield read(lines.slice(at, at + BATCH_LINES));
     if (rest.length > RECORD_LENGTH_MAX) {
       yield [{ number: number + 1, fault: `is longer than ${RECORD_LENGTH_MAX} characters` }];
       return;
