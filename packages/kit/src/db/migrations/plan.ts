@@ -52,7 +52,7 @@ export function planMigrations(modules: readonly MigrationModule[]): MigrationPl
         if (migration.online) refuseOffline(operation, state);
         state = applyOperation(state, operation);
       } catch (error) {
-        throw new MigrationRefused(`Migration ${id}: ${(error as Error).message}.`, error);
+        throw new MigrationRefused(`Migration ${id}: ${(error as Error).message.replace(/\.$/, '')}.`, error);
       }
       if (operation.op === 'create_table') owners.set(operation.table, module);
       if (operation.op === 'rename_table') owners.set(operation.to, owners.get(operation.table) ?? module);
