@@ -15,7 +15,6 @@ import type { RowIntent } from '../write/intent.ts';
 import { type CrudRequest } from '../policy/crud-request.ts';
 import type { FileFormat } from '../options/file-options.ts';
 import { CellFault, cellValue } from './import-row.ts';
-import { limits } from '../declare/limits.ts';
 import type { StoredColumn } from '../policy/policy.ts';
 import { type FileRow, type ReadFile, readFile, refuseManyColumns } from './read-file.ts';
 import { bodySchemas, leadsToOne } from '../mount/schemas.ts';

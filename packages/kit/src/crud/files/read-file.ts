@@ -4,7 +4,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { type JsonLimits, readJson } from '../../http/json/parse-json.ts';
 import { isMembers } from '../../options/value-rule.ts';
-import { limits as LIMITS } from '../declare/limits.ts';
+import { limits as crudLimits } from '../declare/limits.ts';
 import type { FileFormat } from '../options/file-options.ts';
 
 /** One row of a file, with its number as an editor of the file counts: CSV rows from 2, below the header; lines from 1. */
@@ -68,10 +68,10 @@ async function* decoded(body: Readable): AsyncGenerator<string> {
 
 /** Every name costs a comparison with those that are known: a file of 160 kB can have 40,000. */
 export function refuseManyColumns(count: number): void {
-  if (count > LIMITS.importColumns)
+  if (count > crudLimits.importColumns)
     throw coreErrors.body_too_large({
-      detail: `A row of the file has more than ${LIMITS.importColumns} columns.`,
-      extensions: { columns_max: LIMITS.importColumns },
+      detail: `A row of the file has more than ${crudLimits.importColumns} columns.`,
+      extensions: { columns_max: crudLimits.importColumns },
     });
 }
 
