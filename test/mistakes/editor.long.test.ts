@@ -117,6 +117,12 @@ test('every hover of an export has a description, and every completion has entri
   expect(answers.filter((answer) => answer.startsWith('export: ') && !answer.includes('\n  — '))).toEqual([]);
 });
 
+// 680 to 815 characters of type parameters stood above the descriptions of four exports.
+test('the type of an export takes at most 350 characters of its hover', () => {
+  const types = answers.filter((answer) => answer.startsWith('export: ')).map((answer) => answer.split('\n  — ')[0] ?? '');
+  expect(types.filter(({ length }) => length > 350)).toEqual([]);
+});
+
 test('TypeScript 7 shows the same types, descriptions and names', async () => {
   const shown = answersOfTypeScript7();
   await expect(`${shown.join('\n\n')}\n`).toMatchFileSnapshot('cases/editor.typescript-7.0.txt');

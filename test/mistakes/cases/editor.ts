@@ -24,6 +24,10 @@ CrudController;
 // ^? export: CrudController
 route;
 // ^? export: route
+route.get;
+//    ^? export: route.get
+route.post;
+//    ^? export: route.post
 Controller;
 // ^? export: Controller
 defineErrors;
