@@ -1,6 +1,7 @@
 import type { User } from '../auth/people/principal.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { defaultDenial, Permission, type PermissionContext, type RowCondition, type Rule } from './permission.ts';
+import { ofCaller } from './of-caller.ts';
 import { scopeCovers } from './scope.ts';
 import { tenantRequired } from './tenant-required.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
@@ -14,24 +15,28 @@ export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS
 const NO_COLUMNS: readonly string[] = Object.freeze([]);
 
 /** Admits every caller, also anonymous ones. For routes that are public on purpose. */
-export const allowAny = new Permission({ name: 'allowAny', kind: 'allow_any', requires: NO_COLUMNS, evaluate: () => true });
+export const allowAny = ofCaller(new Permission({ name: 'allowAny', kind: 'allow_any', requires: NO_COLUMNS, evaluate: () => true }));
 
 /** Admits no caller. */
-export const denyAll = new Permission({
-  name: 'denyAll',
-  kind: 'deny_all',
-  requires: NO_COLUMNS,
-  evaluate: () => false,
-  denial: () => coreErrors.permission_denied(),
-});
+export const denyAll = ofCaller(
+  new Permission({
+    name: 'denyAll',
+    kind: 'deny_all',
+    requires: NO_COLUMNS,
+    evaluate: () => false,
+    denial: () => coreErrors.permission_denied(),
+  }),
+);
 
 /** Admits callers with valid credentials. In handlers `user` is then never null. */
-export const isAuthenticated = new Permission<User>({
-  name: 'isAuthenticated',
-  kind: 'is_authenticated',
-  requires: NO_COLUMNS,
-  evaluate: ({ principal }) => principal !== null,
-});
+export const isAuthenticated = ofCaller(
+  new Permission<User>({
+    name: 'isAuthenticated',
+    kind: 'is_authenticated',
+    requires: NO_COLUMNS,
+    evaluate: ({ principal }) => principal !== null,
+  }),
+);
 
 /** A member of staff whose second factor is missing learns that, not that the account has no rights. */
 function staffDenial(context: PermissionContext) {
@@ -39,22 +44,26 @@ function staffDenial(context: PermissionContext) {
 }
 
 /** Admits users with staff access (`is_staff`). */
-export const isStaff = new Permission<User>({
-  name: 'isStaff',
-  kind: 'is_staff',
-  requires: NO_COLUMNS,
-  evaluate: ({ user }) => user !== null && user.is_staff,
-  denial: staffDenial,
-});
+export const isStaff = ofCaller(
+  new Permission<User>({
+    name: 'isStaff',
+    kind: 'is_staff',
+    requires: NO_COLUMNS,
+    evaluate: ({ user }) => user !== null && user.is_staff,
+    denial: staffDenial,
+  }),
+);
 
 /** Admits superusers (`is_superuser`). */
-export const isSuperuser = new Permission<User>({
-  name: 'isSuperuser',
-  kind: 'is_superuser',
-  requires: NO_COLUMNS,
-  evaluate: ({ user }) => user !== null && user.is_superuser,
-  denial: staffDenial,
-});
+export const isSuperuser = ofCaller(
+  new Permission<User>({
+    name: 'isSuperuser',
+    kind: 'is_superuser',
+    requires: NO_COLUMNS,
+    evaluate: ({ user }) => user !== null && user.is_superuser,
+    denial: staffDenial,
+  }),
+);
 
 /**
  * The person at the browser logged in, or proved to be there, within the last minutes. Holds for credentials of programs, which nobody can
@@ -69,14 +78,16 @@ export const hasRecentLogin = new Permission({
 });
 
 /** Admits requests that only read: GET, HEAD and QUERY. */
-export const isReadOnly = new Permission({
-  name: 'isReadOnly',
-  kind: 'is_read_only',
-  requires: NO_COLUMNS,
-  evaluate: ({ method }) => safeMethods.has(method),
-  // Logging in does not turn a write into a read.
-  denial: () => coreErrors.permission_denied({ detail: 'Only reading is allowed here.' }),
-});
+export const isReadOnly = ofCaller(
+  new Permission({
+    name: 'isReadOnly',
+    kind: 'is_read_only',
+    requires: NO_COLUMNS,
+    evaluate: ({ method }) => safeMethods.has(method),
+    // Logging in does not turn a write into a read.
+    denial: () => coreErrors.permission_denied({ detail: 'Only reading is allowed here.' }),
+  }),
+);
 
 export interface IsOwnerOptions {
   /** Answer a foreign object exactly like a missing one (404) instead of 403. */
@@ -100,22 +111,24 @@ const isOwnerRules: OptionRules<IsOwnerOptions> = { hide: flag };
 export function isOwner(field = 'owner_id', options: IsOwnerOptions = {}): Permission<User> {
   if (typeof field !== 'string') throw new TypeError('isOwner(): the first argument is the name of the column, the second the options.');
   const { hide = false } = readOptions('isOwner()', options, isOwnerRules);
-  return new Permission<User>({
-    name: field === 'owner_id' ? 'isOwner' : `isOwner(${field})`,
-    kind: 'is_owner',
-    requires: [field],
-    evaluate: ({ user }, object) => {
-      if (user === null) return false;
-      if (object === undefined) return 'unknown';
-      if (typeof object !== 'object' || object === null) return false;
-      return sameId((object as Record<string, unknown>)[field], user.id);
-    },
-    rows: ({ user }) => (user === null ? false : { [field]: user.id }),
-    denial: ({ user }) => {
-      if (user === null) return coreErrors.not_authenticated();
-      return hide ? coreErrors.not_found() : coreErrors.permission_denied();
-    },
-  });
+  return ofCaller(
+    new Permission<User>({
+      name: field === 'owner_id' ? 'isOwner' : `isOwner(${field})`,
+      kind: 'is_owner',
+      requires: [field],
+      evaluate: ({ user }, object) => {
+        if (user === null) return false;
+        if (object === undefined) return 'unknown';
+        if (typeof object !== 'object' || object === null) return false;
+        return sameId((object as Record<string, unknown>)[field], user.id);
+      },
+      rows: ({ user }) => (user === null ? false : { [field]: user.id }),
+      denial: ({ user }) => {
+        if (user === null) return coreErrors.not_authenticated();
+        return hide ? coreErrors.not_found() : coreErrors.permission_denied();
+      },
+    }),
+  );
 }
 
 export interface HasScopesOptions {
@@ -138,17 +151,19 @@ const hasScopesRules: OptionRules<HasScopesOptions> = { allowUnscoped: flag };
  */
 export function hasScopes(options: HasScopesOptions = {}): Permission<User> {
   const { allowUnscoped = false } = readOptions('hasScopes()', options, hasScopesRules);
-  return new Permission<User>({
-    name: allowUnscoped ? 'hasScopes(allowUnscoped)' : 'hasScopes',
-    kind: 'has_scopes',
-    requires: NO_COLUMNS,
-    evaluate: ({ principal, scope }) => {
-      if (principal === null) return false;
-      if (scope === undefined) return true;
-      return principal.scopes === null ? allowUnscoped : scopeCovers(principal.scopes, scope);
-    },
-    denial: scopeDenial,
-  });
+  return ofCaller(
+    new Permission<User>({
+      name: allowUnscoped ? 'hasScopes(allowUnscoped)' : 'hasScopes',
+      kind: 'has_scopes',
+      requires: NO_COLUMNS,
+      evaluate: ({ principal, scope }) => {
+        if (principal === null) return false;
+        if (scope === undefined) return true;
+        return principal.scopes === null ? allowUnscoped : scopeCovers(principal.scopes, scope);
+      },
+      denial: scopeDenial,
+    }),
+  );
 }
 
 function scopeDenial({ principal, scope }: PermissionContext) {
@@ -165,21 +180,23 @@ function scopeDenial({ principal, scope }: PermissionContext) {
 export function hasRole(...roles: readonly [string, ...string[]]): Permission<User> {
   if (roles.length === 0 || roles.some((role) => typeof role !== 'string' || role === ''))
     throw new TypeError(`hasRole() takes names of roles, such as hasRole('admin').`);
-  return new Permission<User>({
-    name: `hasRole(${roles.join(', ')})`,
-    kind: 'has_role',
-    requires: NO_COLUMNS,
-    async evaluate(context) {
-      if (context.user === null) return false;
-      const held = (await context.membership)?.roles ?? [];
-      if (context.isTenantOpen === true) return 'unknown';
-      return roles.some((role) => held.includes(role));
-    },
-    // Without a tenant no role could help.
-    async denial(context) {
-      return context.user !== null && (await context.tenant) === null ? tenantRequired(context) : defaultDenial(context);
-    },
-  });
+  return ofCaller(
+    new Permission<User>({
+      name: `hasRole(${roles.join(', ')})`,
+      kind: 'has_role',
+      requires: NO_COLUMNS,
+      async evaluate(context) {
+        if (context.user === null) return false;
+        const held = (await context.membership)?.roles ?? [];
+        if (context.isTenantOpen === true) return 'unknown';
+        return roles.some((role) => held.includes(role));
+      },
+      // Without a tenant no role could help.
+      async denial(context) {
+        return context.user !== null && (await context.tenant) === null ? tenantRequired(context) : defaultDenial(context);
+      },
+    }),
+  );
 }
 
 export interface HasRuleOptions {

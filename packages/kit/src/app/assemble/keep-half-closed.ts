@@ -14,16 +14,17 @@ const PROBES_MS = [0, 50, 1000];
  */
 export function keepHalfClosed(server: Server): void {
   (server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;
-  server.on('connection', (socket: Socket) => socket.once('end', () => onHalfClosed(socket)));
+  // One function for all connections, and no `once`: it happens once anyway, and thousands of streams keep what it makes.
+  server.on('connection', (socket: Socket) => socket.on('end', onHalfClosed));
 }
 
-function onHalfClosed(socket: ServedSocket): void {
-  const response = socket._httpMessage;
+function onHalfClosed(this: ServedSocket): void {
+  const response = this._httpMessage;
   // Node ends a connection without a request.
   if (response === undefined || response === null) return;
-  if (response.req.httpVersion === '1.0' || isEventStream(response)) return void socket.end();
+  if (response.req.httpVersion === '1.0' || isEventStream(response)) return void this.end();
   for (const delayMs of PROBES_MS) {
-    const timer = setTimeout(() => probe(socket, response), delayMs);
+    const timer = setTimeout(() => probe(this, response), delayMs);
     response.once('close', () => clearTimeout(timer));
   }
 }

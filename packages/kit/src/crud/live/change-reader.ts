@@ -37,8 +37,8 @@ export class ChangeReader {
   readonly #log: App['log'];
   readonly #clock: App['clock'];
   readonly #indexes = new Map<string, StreamIndex>();
-  /** Streams whose position is not yet that of the reader. */
-  readonly #joining = new Set<LiveStream>();
+  /** Streams whose place is not yet that of the reader, with where they begin. */
+  readonly #joining = new Map<LiveStream, LivePlace>();
   readonly #wakeUp = new WakeUp();
   /** Of all streams that are not joining. */
   #place: LivePlace | undefined;
@@ -56,21 +56,24 @@ export class ChangeReader {
     return this.#clock.now();
   }
 
-  /** The stream gets the changes since its position until the returned function is called. */
-  add(stream: LiveStream): () => void {
+  /** The stream gets the changes since its place, until it is removed. */
+  add(stream: LiveStream, begin: LivePlace): void {
     const { policy } = stream.source;
     const index = this.#indexes.get(policy.tableName) ?? new StreamIndex(policy);
     this.#indexes.set(policy.tableName, index);
     index.add(stream);
-    this.#joining.add(stream);
+    this.#joining.set(stream, begin);
     this.#start();
     this.#wakeUp.wake();
-    return () => {
-      index.delete(stream);
-      this.#joining.delete(stream);
-      if (index.size === 0 && this.#indexes.get(policy.tableName) === index) this.#indexes.delete(policy.tableName);
-      if (this.#indexes.size === 0) this.#wakeUp.wake();
-    };
+  }
+
+  remove(stream: LiveStream): void {
+    const { tableName } = stream.source.policy;
+    const index = this.#indexes.get(tableName);
+    index?.delete(stream);
+    this.#joining.delete(stream);
+    if (index?.size === 0) this.#indexes.delete(tableName);
+    if (this.#indexes.size === 0) this.#wakeUp.wake();
   }
 
   #start(): void {
@@ -116,7 +119,7 @@ export class ChangeReader {
       const { now, outcomes } = await this.#db.transaction((tx) => this.#read(tx, joining), SNAPSHOT);
       // Not before the whole snapshot was read: a stream must not be ahead of the position that the next one begins at.
       for (const [stream, outcome] of outcomes) apply(stream, outcome);
-      for (const stream of joining) this.#joining.delete(stream);
+      for (const [stream] of joining) this.#joining.delete(stream);
       this.#place = now;
       void this.#checkRights();
       const soonest = Math.min(
@@ -142,16 +145,16 @@ export class ChangeReader {
     return Math.min(Infinity, ...[...this.#indexes.values()].map(({ times }) => times.nextMs));
   }
 
-  async #read(tx: Db, joining: readonly LiveStream[]): Promise<{ readonly now: LivePlace; readonly outcomes: Outcomes }> {
+  async #read(tx: Db, joining: readonly Joining[]): Promise<{ readonly now: LivePlace; readonly outcomes: Outcomes }> {
     const now = { position: await positionOf(tx), at: this.now() };
     const outcomes: Outcomes = new Map();
     const place = this.#place;
     // Also a stream that came while the snapshot is read is not at the place of the others.
     if (place !== undefined)
       await this.#compare(tx, { since: place, now, isFollowed: true, isMeant: (stream) => !this.#joining.has(stream) }, outcomes);
-    for (const [, streams] of Map.groupBy(joining, placeOf)) {
-      const those = new Set(streams);
-      const since = (streams[0] as LiveStream).begin;
+    for (const [, together] of Map.groupBy(joining, placeOf)) {
+      const those = new Set(together.map(([stream]) => stream));
+      const [, since] = together[0] as Joining;
       await this.#compare(tx, { since, now, isFollowed: false, isMeant: (stream) => those.has(stream) }, outcomes);
     }
     const isSetBack = place !== undefined && now.at < place.at;
@@ -205,7 +208,7 @@ export class ChangeReader {
     this.#isChecking = true;
     this.#checkedAt = performance.now();
     let failure: unknown;
-    for (const part of parts(this.#streams())) {
+    for (const part of parts(this.#streams().filter(({ source }) => !source.isSteady))) {
       const lists = await openAll(part, this.now());
       for (const [place, stream] of part.entries()) {
         const list = lists[place] as PromiseSettledResult<LiveList>;
@@ -232,8 +235,10 @@ function openAll(streams: readonly LiveStream[], at: Date, tx?: Db): Promise<Pro
   return Promise.allSettled(streams.map(({ source, times }) => source.open(shared, { at, isTimed: times.length > 0 }, tx)));
 }
 
+type Joining = readonly [LiveStream, begin: LivePlace];
+
 /** Streams with the same one are compared together. The time counts where rows come and go by it. */
-function placeOf({ begin: { position, at }, times }: LiveStream): string {
+function placeOf([{ times }, { position, at }]: Joining): string {
   return `${position.text} ${position.origin} ${times.length === 0 ? '' : at.getTime()}`;
 }
 

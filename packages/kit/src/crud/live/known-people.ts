@@ -18,20 +18,24 @@ export function leadsToOwner({ resource, bounds: { owner } }: Policy, name: stri
   return relation?.kind === 'one' && relation.column === owner && isPeople(relation);
 }
 
+/** Relations to the owner that states of the rows depend on. */
+export function peopleOfStates(policy: Policy): readonly string[] {
+  const required = [...policy.derived.values()].flatMap(({ requires }) =>
+    requires.flatMap((path) => (path.includes('.') ? path.split('.', 1) : [])),
+  );
+  return [...new Set(required)].filter((name) => leadsToOwner(policy, name));
+}
+
 /**
  * The owner of all rows of a list, where its caller sees the rows of one owner only and a state of them depends on it. Users are in a table, or a view, of a
  * module or another program, whose changes are not logged: they are asked about whenever rights are.
  */
 export async function knownPeople(policy: Policy, request: CrudRequest, shared: SharedAccess): Promise<KnownRows> {
-  const { users, bounds, derived } = policy;
-  if (users === null || bounds.owner === undefined) return NONE;
-  const required = [...derived.values()].flatMap(({ requires }) =>
-    requires.flatMap((path) => (path.includes('.') ? path.split('.', 1) : [])),
-  );
-  const names = [...new Set(required)].filter((name) => leadsToOwner(policy, name));
-  if (names.length === 0) return NONE;
+  const { users, bounds } = policy;
+  const names = peopleOfStates(policy);
+  if (users === null || bounds.owner === undefined || names.length === 0) return NONE;
   const owner = equalities(policy, [(await policy.rows.visible(request)).where]).get(bounds.owner);
-  if (owner === undefined) return NONE;
+  if (typeof owner !== 'string' && typeof owner !== 'number' && typeof owner !== 'bigint') return NONE;
   const id = String(owner);
   const isActive = await shared.isActive(users, policy.database(request), id);
   const row = isActive === null ? null : { id, is_active: isActive };

@@ -49,17 +49,22 @@ export async function listNow(
     return parent === undefined ? visible : withoutParent(policy, asked, visible, parent.edge.name);
   };
   const rules = await movingRules(request, moment, async (asked) => [(await scopeOf(asked)).compiled]);
+  const { where } = await scopeOf(request);
   const { known } = list;
   const own = list.compiled ?? (await conditions(request, policy, list.where, [])).map((each) => each.deciding(known));
   const filters = [...permitted, ...own];
   const unit = unitOf(mounted, view, list);
   const states = statesOf(policy, unit, moment, known);
   const at = (time: Date): readonly CompiledWhere[] => [...rules, ...filters].map((each) => each.at(time));
+  let changed: LiveList['isChanged'] | undefined;
   return {
     ...decidedBy(policy, request, [view.mask, ...known.values()], [...rules, ...filters], states),
     shape: unit.isWire ? unit : undefined,
-    isChanged: shownChange(policy, request, withoutStates(mounted, view, unit)),
-    bounds: equalities(policy, [(await scopeOf(request)).where, ...list.where]),
+    // Made when they are asked for: the rights of thousands of lists are compared without them.
+    isChanged: (db, prior, row) => (changed ??= shownChange(policy, request, withoutStates(mounted, view, unit)))(db, prior, row),
+    get bounds() {
+      return equalities(policy, [where, ...list.where]);
+    },
     read: (db, keys) => rowsOf(db, request, { mounted, unit, list, where: at(moment.at).slice(rules.length), keys }),
   };
 }

@@ -23,19 +23,14 @@ export async function* liveEvents(
 ): AsyncGenerator<ServerSentEvent> {
   let from = await resumed?.();
   for (;;) {
-    const { stream, leave } = yield* listOf(db, reader, source, from);
+    const stream = yield* listOf(db, reader, source, from);
     try {
       for (let events = await stream.next(); events !== undefined; events = await stream.next()) yield* events;
       from = 'lost';
     } finally {
-      leave();
+      reader.remove(stream);
     }
   }
-}
-
-interface Followed {
-  readonly stream: LiveStream;
-  readonly leave: () => void;
 }
 
 /** Sends the list. A generator of its own: while a stream is idle, nothing has its rows. */
@@ -44,23 +39,24 @@ async function* listOf(
   reader: ChangeReader,
   source: LiveSource,
   from: Resumed | 'lost' | undefined,
-): AsyncGenerator<ServerSentEvent, Followed> {
-  const { stream, rows, isReset } = await begin(db, reader, source, from);
-  const leave = reader.add(stream);
+): AsyncGenerator<ServerSentEvent, LiveStream> {
+  const { stream, place, rows, isReset } = await begin(db, reader, source, from);
+  reader.add(stream, place);
   let isSent = false;
   try {
     if (isReset) yield { event: 'reset', data: {} };
     for (const data of rows) yield { event: 'upsert', data };
-    yield { event: 'ready', data: {}, id: await source.seal(stream.begin, stream.list.rights) };
+    yield { event: 'ready', data: {}, id: await source.seal(place, stream.list.rights) };
     isSent = true;
-    return { stream, leave };
+    return stream;
   } finally {
-    if (!isSent) leave();
+    if (!isSent) reader.remove(stream);
   }
 }
 
 interface Begun {
   readonly stream: LiveStream;
+  readonly place: LivePlace;
   readonly rows: Iterable<LiveRow>;
   readonly isReset: boolean;
 }
@@ -69,9 +65,9 @@ interface Begun {
 function begin(db: Database, reader: ChangeReader, source: LiveSource, from: Resumed | 'lost' | undefined): Promise<Begun> {
   return db.transaction(async (tx) => {
     const { list, place } = await openAt(tx, reader, source);
-    if (typeof from === 'object' && from.rights === list.rights)
-      return { stream: new LiveStream(source, list, from.place), rows: [], isReset: false };
-    return { stream: new LiveStream(source, list, place), rows: (await list.read(tx)).values(), isReset: from !== undefined };
+    const stream = new LiveStream(source, list);
+    if (typeof from === 'object' && from.rights === list.rights) return { stream, place: from.place, rows: [], isReset: false };
+    return { stream, place, rows: (await list.read(tx)).values(), isReset: from !== undefined };
   }, SNAPSHOT);
 }
 
@@ -83,16 +79,16 @@ async function openAt(tx: Db, reader: ChangeReader, source: LiveSource): Promise
 /** Says that something changed, for those that read it again themselves: first when it begins to follow, then once per batch. */
 export async function* newsOf(db: Database, reader: ChangeReader, source: LiveSource): AsyncGenerator<void> {
   for (;;) {
-    const stream = await db.transaction(async (tx) => {
-      const { list, place } = await openAt(tx, reader, source);
-      return new LiveStream(source, list, place);
+    const [stream, place] = await db.transaction(async (tx) => {
+      const opened = await openAt(tx, reader, source);
+      return [new LiveStream(source, opened.list), opened.place] as const;
     }, SNAPSHOT);
-    const leave = reader.add(stream);
+    reader.add(stream, place);
     try {
       do yield;
       while ((await stream.next()) !== undefined);
     } finally {
-      leave();
+      reader.remove(stream);
     }
   }
 }

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { type LiveList, type LiveSource, LiveStream, WAITING_EVENTS_MAX } from './live-stream.ts';
 
-const begin = { position: { text: '0', origin: '' }, at: new Date(0) };
 const list: LiveList = {
   rights: 'r',
   shape: undefined,
@@ -14,7 +13,7 @@ const list: LiveList = {
 function open() {
   const stop = new AbortController();
   const source = { signal: stop.signal, policy: { bounds: { owner: 'owner_id', tenant: 'org' } } } as LiveSource;
-  return { stop, stream: new LiveStream(source, list, begin) };
+  return { stop, stream: new LiveStream(source, list) };
 }
 const batch = (count: number) => Array.from({ length: count }, (_, index) => ({ event: 'upsert', data: { key: index } }));
 
@@ -65,6 +64,6 @@ test.each([
   [{ org: 'north' }, { column: 'org', value: 'north' }],
 ])('changes look for a list of %j by the value that the fewest lists share', (values, bound) => {
   const { source } = open().stream;
-  const found = new LiveStream(source, { ...list, bounds: new Map(Object.entries(values)) }, begin);
+  const found = new LiveStream(source, { ...list, bounds: new Map(Object.entries(values)) });
   expect(found.bound).toEqual(bound);
 });

@@ -42,6 +42,8 @@ export interface LivePlace {
 export interface LiveSource {
   readonly policy: Policy;
   readonly signal: AbortSignal;
+  /** The rights change with the caller alone, who is looked at by others. */
+  readonly isSteady: boolean;
   /** Throws where the caller may not read the list any more. Lists that are opened together share what the access of resources is asked. */
   open(access: SharedAccess, moment: Moment, tx?: Db): Promise<LiveList>;
   /** The position and its time as the client keeps them; empty where they are too long. */
@@ -60,20 +62,17 @@ export class LiveStream {
   readonly bound: Bound | undefined;
   /** What its list compares with the time. */
   readonly times: readonly TimeBound[];
-  /** Where it begins. Later it is where the reader is. */
-  readonly begin: LivePlace;
   #waiting: ServerSentEvent[] = [];
   #failure: { readonly error: unknown } | undefined;
   #isReset = false;
-  /** Set while the response waits: a promise of its own, and no timer, for each of thousands of idle streams. */
+  /** Set while the response waits. */
   #wake: (() => void) | undefined;
 
-  constructor(source: LiveSource, { rights, bounds, times }: LiveList, begin: LivePlace) {
+  constructor(source: LiveSource, { rights, bounds, times }: LiveList) {
     this.source = source;
     this.list = { rights };
     this.bound = narrowest(source.policy, bounds);
     this.times = times;
-    this.begin = begin;
   }
 
   /** No more batches until it is read again. */
@@ -99,26 +98,24 @@ export class LiveStream {
     this.#wake?.();
   }
 
-  /** The next events; undefined when the list has to be read again. Throws when the caller may not read it any more. */
-  async next(): Promise<readonly ServerSentEvent[] | undefined> {
+  /**
+   * The next events; undefined when the list has to be read again. Rejects when the caller may not read it any more, or left. One promise, one function and no timer,
+   * because thousands of idle streams wait here.
+   */
+  next(): Promise<readonly ServerSentEvent[] | undefined> {
     const { signal } = this.source;
-    while (!signal.aborted && this.#failure === undefined && !this.#isReset && this.#waiting.length === 0) await this.#news();
-    if (signal.aborted) throw signal.reason;
-    if (this.#failure !== undefined) throw this.#failure.error;
-    return this.#isReset ? undefined : this.#waiting.splice(0);
-  }
-
-  /** Resolves when something happened, or the caller left. */
-  #news(): Promise<void> {
-    const { signal } = this.source;
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        signal.removeEventListener('abort', wake);
+    return new Promise((resolve, reject) => {
+      const take = (): void => {
+        if (!this.isOver && this.#waiting.length === 0) return;
+        signal.removeEventListener('abort', take);
         this.#wake = undefined;
-        resolve();
+        if (signal.aborted) reject(signal.reason as Error);
+        else if (this.#failure !== undefined) reject(this.#failure.error as Error);
+        else resolve(this.#isReset ? undefined : this.#waiting.splice(0));
       };
-      this.#wake = wake;
-      signal.addEventListener('abort', wake);
+      this.#wake = take;
+      signal.addEventListener('abort', take);
+      take();
     });
   }
 }

@@ -14,9 +14,50 @@ export interface Moment {
 /** A day, and a little: a rule that rounds the time to seconds or hours does not look as if it moved with the clock. */
 export const LATER_MS = 86_399_989;
 
+/** A request at a time that stands still. A class: rights are asked for thousands of them, and an object with the request as its prototype takes ten times as long. */
+class RequestAt implements CrudRequest {
+  readonly context: CrudRequest['context'];
+  readonly user: CrudRequest['user'];
+  readonly principal: CrudRequest['principal'];
+  readonly tenant: CrudRequest['tenant'];
+  readonly action: CrudRequest['action'];
+  readonly clock: CrudRequest['clock'];
+  readonly requestId: CrudRequest['requestId'];
+  readonly databases: CrudRequest['databases'];
+  readonly audience: CrudRequest['audience'];
+  readonly controller: CrudRequest['controller'];
+  readonly asked: CrudRequest['asked'];
+  readonly verdicts: CrudRequest['verdicts'];
+  readonly scopes: CrudRequest['scopes'];
+  readonly accessRows: CrudRequest['accessRows'];
+  readonly #request: CrudRequest;
+
+  constructor(request: CrudRequest, { clock, scopes, accessRows }: Pick<CrudRequest, 'clock' | 'scopes' | 'accessRows'>) {
+    this.context = request.context;
+    this.user = request.user;
+    this.principal = request.principal;
+    this.tenant = request.tenant;
+    this.action = request.action;
+    this.clock = clock;
+    this.requestId = request.requestId;
+    this.databases = request.databases;
+    this.audience = request.audience;
+    this.controller = request.controller;
+    this.asked = request.asked;
+    this.verdicts = request.verdicts;
+    this.scopes = scopes;
+    this.accessRows = accessRows;
+    this.#request = request;
+  }
+
+  get services(): CrudRequest['services'] {
+    return this.#request.services;
+  }
+}
+
 /** The request at a time that stands still: everything that is decided for it is of one moment. */
-export function requestAt(request: CrudRequest, at: Date): CrudRequest {
-  return Object.create(request, { clock: { value: { now: () => at } }, scopes: { value: new Map() } }) as CrudRequest;
+export function requestAt(request: CrudRequest, at: Date, accessRows: CrudRequest['accessRows'] = request.accessRows): CrudRequest {
+  return new RequestAt(request, { clock: { now: () => at }, scopes: new Map(), accessRows });
 }
 
 export function later({ at }: Moment): Date {
@@ -33,7 +74,7 @@ export async function movingRules(
   rules: (request: CrudRequest) => Promise<readonly CompiledWhere[]>,
 ): Promise<readonly MovingWhere[]> {
   if (moment.isTimed === false) return rules(request);
-  const first = Object.create(request, { accessRows: { value: askedOnce(request.accessRows) } }) as CrudRequest;
+  const first = new RequestAt(request, { clock: request.clock, scopes: request.scopes, accessRows: askedOnce(request.accessRows) });
   const now = await rules(first);
   const then = await rules(requestAt(first, later(moment)));
   return now.map((each, place) => each.moving(moment.at, then[place] as CompiledWhere, later(moment)) ?? each);

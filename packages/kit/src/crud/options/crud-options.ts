@@ -9,6 +9,7 @@ import type { Where } from '../../db/sql/where/where.ts';
 import type { ControllerBase, controllerOptionNames } from '../../http/compile/controller.ts';
 import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import type { Route, RouteFacts } from '../../http/declare/route.ts';
+import type { WrapOptions } from '../../http/declare/route-around.ts';
 import type { Schema } from '../../http/declare/schema.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { ExportOptions, FileFormat } from './file-options.ts';
@@ -252,7 +253,7 @@ export type CrudBase<C extends Columns, U extends User | null, N extends string,
   /** Overrides an operation: `override list = this.wrap('list', { summary: 'Yours' }, (context, next) => next())`. A permission is added. */
   wrap<K extends N | T | DeclaredOperation>(
     operation: K,
-    facts: Partial<RouteFacts & { readonly permission: Permission }>,
+    facts: WrapOptions,
     handler?: (
       context: HandlerContext<ShapeOf<C, I, K>[0], ShapeOf<C, I, K>[1], unknown, ShapeOf<C, I, K>[2], U>,
       next: () => Promise<ShapeOf<C, I, K>[3]>,

@@ -18,6 +18,7 @@ import type { LiveList, LivePlace, LiveSource } from '../live/live-stream.ts';
 import { isKnown } from '../live/log-position.ts';
 import { later, type Moment, requestAt } from '../live/moment.ts';
 import { SharedAccess } from '../live/shared-access.ts';
+import { isSteady } from '../live/steady-list.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { View, ViewComputed } from '../policy/view.ts';
@@ -89,11 +90,15 @@ class RequestedList implements LiveSource {
     this.#context = context;
     this.#exchange = exchangeOf(context.request);
     this.#readQuery = readQuery;
+    const { permission } = this.#exchange.route as CompiledRoute;
+    this.isSteady = !access.hasOwnTenant && isSteady(access, permission);
   }
 
   get policy(): Policy {
     return this.#access.policy;
   }
+
+  readonly isSteady: boolean;
 
   get signal(): AbortSignal {
     return this.#exchange.signal;
@@ -105,7 +110,7 @@ class RequestedList implements LiveSource {
 
   async #open(shared: SharedAccess, moment: Moment, tx: Db | undefined): Promise<LiveList> {
     const access = this.#access;
-    const request = requestAt(Object.assign(await access.request(this.#context, 'list', tx), { accessRows: shared.rowsOf }), moment.at);
+    const request = requestAt(await access.request(this.#context, 'list', tx), moment.at, shared.rowsOf);
     const permitted = await this.#permitted(request);
     const view = await access.view(request);
     // The names that a caller may use are those of its view.

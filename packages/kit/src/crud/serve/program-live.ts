@@ -52,6 +52,9 @@ class ProgramList implements LiveSource {
     this.#following = following;
   }
 
+  /** Nobody looks at the caller of a program. */
+  readonly isSteady = false;
+
   get signal(): AbortSignal {
     return this.#following.signal;
   }
@@ -68,7 +71,7 @@ class ProgramList implements LiveSource {
     const { databases } = this.#app;
     const { request: requestWith, where: only } = this.#following;
     const made = requestWith(this.#services, tx === undefined ? databases : { ...databases, [tx.using]: tx });
-    const request = requestAt({ ...made, accessRows: shared.rowsOf }, moment.at);
+    const request = requestAt(made, moment.at, shared.rowsOf);
     const where = only === undefined ? [] : [only];
     const ordering = defaultOrdering(this.policy, this.#access.list.ordering);
     const view = await this.#access.view(request);

@@ -52,6 +52,11 @@ export class ResourceAccess extends MountedResource {
     return this.#mountedBy.controller;
   }
 
+  /** The controller says which tenant its requests act for. */
+  get hasOwnTenant(): boolean {
+    return this.#mountedBy.tenantOf !== undefined;
+  }
+
   /** Its controller is below the records of another, whose class and tenant are those of its requests. */
   mountBelow({ controller, tenantOf }: MountedBy): void {
     this.#mountedBy = { controller, tenantOf: this.#mountedBy.tenantOf ?? tenantOf };

@@ -56,6 +56,8 @@ class StaffNews implements LiveSource {
     return this.#mounted.policy;
   }
 
+  readonly isSteady = false;
+
   get signal(): AbortSignal {
     return this.#following.signal;
   }
@@ -68,11 +70,11 @@ class StaffNews implements LiveSource {
     await this.#following.requireRole();
     const { databases = this.#app.databases } = this.#caller;
     const caller = { ...this.#caller, databases: tx === undefined ? databases : { ...databases, [tx.using]: tx } };
-    const made = { ...requestOf(this.#app, caller, 'list', this.#services, STAFF), accessRows: rowsOf };
+    const made = requestOf(this.#app, caller, 'list', this.#services, STAFF);
     const { row } = this.#following;
     const { name } = this.policy.key;
     const only = row === undefined ? undefined : ({ [name]: row[name] } as Where);
-    return rowsNow(this.#mounted, requestAt(made, moment.at), moment, (asked) => this.policy.rows.visible(asked, 'any'), only);
+    return rowsNow(this.#mounted, requestAt(made, moment.at, rowsOf), moment, (asked) => this.policy.rows.visible(asked, 'any'), only);
   }
 
   /** They begin again with what they read themselves. */
