@@ -26,7 +26,7 @@ const notes = model('notes', {
   due_at: t.timestamp(),
 });
 const owner = 'owner_id';
-const READ_ONLY = { create: false, update: false, partialUpdate: false, destroy: false };
+const READ_ONLY = { create: false, update: false, partialUpdate: false, destroy: false } as const;
 const relations = { author: people('owner_id') };
 
 function isSteadyList(
