@@ -2,6 +2,8 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
 import { users } from '../contrib/accounts/index.ts';
+import { ApiKeyController, apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
+import { AuditController } from '../contrib/audit/index.ts';
 import type { Module } from '../app/index.ts';
 import { CrudController, resource } from '../crud/index.ts';
 import { createTable, insert, migration, model, t, versioned } from '../db/index.ts';
@@ -14,9 +16,15 @@ const tickets = model('tickets', { ...columns, owner_id: t.ref(() => users).read
 const memos = model('memos', { id: t.uuidv7().pk(), name: t.text(20) });
 const ticketResource = resource(tickets, { owner: 'owner_id', version: 'version', admin: { rows: { internal: false } } });
 class TicketController extends CrudController(ticketResource, { permission: isAuthenticated, live: true }) {}
+class LiveKeys extends ApiKeyController {
+  static override readonly live = true;
+}
+class LiveAudit extends AuditController {
+  static override readonly live = true;
+}
 const desk: Module = {
   name: 'desk',
-  requires: ['accounts'],
+  requires: ['accounts', 'apikeys', 'audit'],
   models: [tickets, memos],
   migrations: [
     migration('0001_initial', [
@@ -24,7 +32,7 @@ const desk: Module = {
       createTable('memos', { id: t.uuidv7().pk(), name: t.text(20) }),
     ]),
   ],
-  mount: { '/v1/tickets': new TicketController() },
+  mount: { '/v1/tickets': new TicketController(), '/v1/api-keys': new LiveKeys(), '/v1/audit': new LiveAudit() },
   admin: { resources: [modelResource(ticketResource), modelResource(memos)] },
 };
 
@@ -37,7 +45,7 @@ describeDatabases('news of a list of the admin site', (database) => {
   const stops: AbortController[] = [];
 
   beforeAll(async () => {
-    site = await new AdminApp(database.db, [desk]).ready();
+    site = await new AdminApp(database.db, [apiKeys(), desk]).ready();
     staff = await site.browser();
     await site.app.listen({ port: 0 });
     url = `http://127.0.0.1:${(site.app.fastify.server.address() as AddressInfo).port}/admin/api/lists`;
@@ -94,6 +102,16 @@ describeDatabases('news of a list of the admin site', (database) => {
     expect(one.count()).toBe(2);
     expect(list.received.text).not.toContain(hidden.id);
     expect(list.received.text).not.toContain('renamed');
+  });
+
+  test('keys and audit entries are followed where their controllers are live', async () => {
+    const { body } = await site.get(staff, 'session');
+    const shapes = new Map((body.site.resources as { name: string; follows?: boolean }[]).map((each) => [each.name, each.follows]));
+    expect([shapes.get('api-keys'), shapes.get('audit-log')]).toEqual([true, true]);
+    const [keys, entries] = [await follow('api-keys/news'), await follow('audit-log/news')];
+    await vi.waitFor(() => expect([keys.count(), entries.count()]).toEqual([1, 1]), PATIENCE);
+    await createApiKey(site.app.db, { user: staff.userId, name: 'followed', scopes: [] });
+    await vi.waitFor(() => expect([keys.count(), entries.count()]).toEqual([2, 2]), PATIENCE);
   });
 
   test('ends when its reader is no member of staff any more', async () => {
