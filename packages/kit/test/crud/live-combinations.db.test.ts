@@ -87,10 +87,10 @@ describeDatabases('live lists beside other features', (database) => {
       headers: { 'x-user': person, ...(body === undefined ? {} : { 'content-type': type }) },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    expect(response.status, await response.clone().text()).toBeLessThan(300);
+    expect(response.status).toBeLessThan(300);
     return response.status === 204 ? undefined : response.json();
   }
-  const valuesOf = ({ rows }: Follower, name: string) => [...rows.values()].map((row) => row[name] as unknown).toSorted();
+  const valuesOf = ({ rows }: Follower, name: string) => [...rows.values()].map((row) => String(row[name])).toSorted();
   const isListed = (follower: Follower, path: string) => follower.settled(`${url}${path}`);
 
   test('children that are written, left out, deleted and restored with their parent are in their own list in one batch each', async () => {

@@ -109,8 +109,8 @@ export class LiveStream {
         if (!this.isOver && this.#waiting.length === 0) return;
         signal.removeEventListener('abort', take);
         this.#wake = undefined;
-        if (signal.aborted) reject(signal.reason as Error);
-        else if (this.#failure !== undefined) reject(this.#failure.error as Error);
+        if (signal.aborted) reject(signal.reason);
+        else if (this.#failure !== undefined) reject(this.#failure.error);
         else resolve(this.#isReset ? undefined : this.#waiting.splice(0));
       };
       this.#wake = take;

@@ -218,7 +218,19 @@ function contextOn(db: Db, exchange: Exchange): PermissionContext {
   const { method, url, headers, principal, user, isTenantOpen, takesTenant, namesTenant, tenantManagers, scope, audience, rules } =
     exchange;
   return {
-    ...{ method, url, headers, principal, user, isTenantOpen, takesTenant, namesTenant, tenantManagers, scope, audience, rules, db },
+    method,
+    url,
+    headers,
+    principal,
+    user,
+    isTenantOpen,
+    takesTenant,
+    namesTenant,
+    tenantManagers,
+    scope,
+    audience,
+    rules,
+    db,
     get tenant() {
       return exchange.tenant;
     },

@@ -35,7 +35,7 @@ export function routeAround(inherited: Route, facts: WrapOptions, handler?: Wrap
 }
 
 /** What the handler makes of the response, news of the rows do not tell. */
-function withoutNews({ news: _, ...rest }: Route): Route {
+function withoutNews({ news: _news, ...rest }: Route): Route {
   return { ...rest, isStreamWrapped: false };
 }
 
