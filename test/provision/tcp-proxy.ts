@@ -13,6 +13,8 @@ export class TcpProxy {
   #target: number | 'nowhere';
   /** Each chunk is forwarded so much later. */
   delayMs = 0;
+  /** Called with each chunk that arrives from either side, before it is forwarded: the place to cut a connection in the middle of something. */
+  onChunk: (() => void) | undefined;
 
   static async start(target: number): Promise<TcpProxy> {
     const server = createServer({ noDelay: true, allowHalfOpen: true }).listen(0, '127.0.0.1');
@@ -77,7 +79,10 @@ export class TcpProxy {
         if (this.delayMs === 0) unlessSilent();
         else setTimeout(unlessSilent, this.delayMs);
       };
-      from.on('data', (chunk) => pass(() => to?.write(chunk)));
+      from.on('data', (chunk) => {
+        if (!pair.isSilent) this.onChunk?.();
+        pass(() => to?.write(chunk));
+      });
       from.on('error', () => undefined);
       from.on('end', () => {
         if (from === client) this.#pairs.delete(pair);

@@ -44,6 +44,11 @@ export function isUnreachable(error: unknown): boolean {
   return error instanceof ServerSilent || (typeof code === 'string' ? NETWORK.has(code) : DRIVER.test((error as Error).message));
 }
 
+/** The driver did not send the statement: the connection was lost before. */
+export function isUnsent(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === undefined && error.message.endsWith('is not queryable');
+}
+
 /** The server takes no changes: a replica, or a primary that has become one. Another connection may lead to one that does. */
 export function isReadOnlyServer(error: unknown): boolean {
   return (error as { code?: unknown } | null | undefined)?.code === '25006';

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { PoolStatus } from '../database-observer.ts';
 import { dbErrors } from '../../errors.ts';
 import type { DbLog } from '../../log.ts';
-import { isConnectionFailure, isReadOnlyServer } from './connection-failure.ts';
+import { isConnectionFailure, isReadOnlyServer, ServerSilent } from './connection-failure.ts';
 import type { Session } from './session.ts';
 
 export interface ConnectionPoolOptions {
@@ -79,12 +79,28 @@ export class ConnectionPool {
     for (const place of this.#idle.splice(0)) this.#discard(place);
   }
 
+  /** Waits for connections in use as long as a caller waits for one. What is under way then is rolled back. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { failed } of this.#waiters.splice(0)) failed(new Error('Cannot use a pool after it was closed.'));
     for (const place of this.#idle.splice(0)) this.#discard(place);
+    const timer = setTimeout(() => this.#abandon(), this.#options.waitMsMax);
     while (this.#places.size + this.#opening.size + this.#closing.size > 0)
       await Promise.race([...this.#opening, ...this.#closing, this.#returned()]);
+    clearTimeout(timer);
+  }
+
+  /** Code that does not give its connection back must not keep a process from ending. */
+  #abandon(): void {
+    const { log, waitMsMax } = this.#options;
+    log.warn(
+      { connections: this.#places.size },
+      `connections were still in use ${waitMsMax} ms after the database was closed: they are cut`,
+    );
+    for (const place of [...this.#places.values()]) {
+      this.#onReturned?.();
+      this.#discard(place, new ServerSilent('the database was closed'));
+    }
   }
 
   /** Resolves when a connection that is in use comes back. */

@@ -55,15 +55,20 @@ export class PostgresListener {
     try {
       if (this.#session === undefined) await (this.#connecting ??= this.#connect());
       // Also for a channel that others listen to: their LISTEN may still be on its way.
-      await this.#session?.client.query(`listen ${pg.escapeIdentifier(channel)}`);
+      await this.#ask(this.#session, `listen ${pg.escapeIdentifier(channel)}`);
     } catch (error) {
       this.#subscriptions.delete(subscription);
       throw error;
     }
     return async () => {
       if (!this.#subscriptions.delete(subscription) || this.#has(channel)) return;
-      await this.#session?.client.query(`unlisten ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
+      await this.#ask(this.#session, `unlisten ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
     };
+  }
+
+  /** A server that does not answer in time loses the connection. */
+  async #ask(session: Session | undefined, text: string): Promise<void> {
+    await session?.within(this.#answerMsMax, session.client.query(text));
   }
 
   async close(): Promise<void> {
@@ -120,7 +125,7 @@ export class PostgresListener {
       client.on('notification', ({ channel, payload }) => this.#deliver(channel, payload ?? ''));
       try {
         for (const channel of new Set([...this.#subscriptions].map((each) => each.channel)))
-          await session.within(this.#answerMsMax, client.query(`listen ${pg.escapeIdentifier(channel)}`));
+          await this.#ask(session, `listen ${pg.escapeIdentifier(channel)}`);
       } catch (error) {
         session.destroy();
         throw error;

@@ -43,6 +43,8 @@ export class Session {
   readonly client: pg.Client;
   /** Undefined until the server has said it, and where it cannot. */
   identity: ServerIdentity | undefined;
+  /** It was asked which server it is on, and the answer has not come. */
+  isIdentifying = false;
   /** The connection is gone. */
   isLost = false;
   readonly #gone: Promise<void>;
@@ -78,7 +80,10 @@ export class Session {
   }
 
   async identify(): Promise<ServerIdentity> {
-    const { rows } = await this.client.query<{ started: string; standby: boolean; read_only: string; pid: number }>(IDENTITY);
+    this.isIdentifying = true;
+    const { rows } = await this.client
+      .query<{ started: string; standby: boolean; read_only: string; pid: number }>(IDENTITY)
+      .finally(() => (this.isIdentifying = false));
     const [row] = rows;
     if (row === undefined) throw new Error('The server did not say which one it is.');
     const isPooled = row.pid !== this.processId;

@@ -29,11 +29,13 @@ interface Silence {
 interface Verdicts {
   readonly dead: readonly Session[];
   readonly working: readonly Session[];
+  /** Dead, and on this server: their processes wait for the next statement, with what their transactions have locked. */
+  readonly orphaned: readonly Session[];
 }
 
 /** While a statement is worked on, the server is asked about it less and less often. */
 const ASK_MS_MAX = 30_000;
-/** Where no new connection can be opened either, a statement is given up after so many times the wait. */
+/** Where nobody can be asked about a statement, it is given up after so many times the wait. */
 const GIVE_UP_ROUNDS = 5;
 /** How much of a statement's text tells it from others; the server keeps 1,024 bytes. */
 const TEXT_LENGTH = 100;
@@ -102,7 +104,7 @@ export class SilenceWatch {
     const { dead, working } = await this.#verdicts(due);
     for (const session of due) {
       const silence = this.#silences.get(session);
-      if (silence === undefined || silence.bytesRead !== session.bytesRead || !session.isWaiting) continue;
+      if (silence === undefined || !this.#isStillSilent(session)) continue;
       silence.isWorking = working.includes(session);
       silence.askAtMs = silence.ms + Math.min(ASK_MS_MAX, silence.isWorking ? silence.ms : this.#askMs);
       if (!dead.includes(session) || this.#options.silenceMsMax === 0) continue;
@@ -113,22 +115,32 @@ export class SilenceWatch {
     if (dead.length > 0 && this.#options.silenceMsMax > 0) this.#options.onDead();
   }
 
+  /** Nothing has come since it was last looked at. */
+  #isStillSilent(session: Session): boolean {
+    return session.isWaiting && this.#silences.get(session)?.bytesRead === session.bytesRead;
+  }
+
+  #isLate(session: Session): boolean {
+    return (this.#silences.get(session)?.ms ?? 0) >= GIVE_UP_ROUNDS * this.#askMs;
+  }
+
   async #verdicts(due: readonly Session[]): Promise<Verdicts> {
     let session: Session;
     try {
       session = await this.#options.open();
     } catch (error) {
       this.#isReachable = !isUnreachable(error);
-      const given = due.filter((each) => (this.#silences.get(each)?.ms ?? 0) >= GIVE_UP_ROUNDS * this.#askMs);
-      return { dead: this.#isReachable ? [] : given, working: [] };
+      return { dead: this.#isReachable ? [] : due.filter((each) => this.#isLate(each)), working: [], orphaned: [] };
     }
     const timer = setTimeout(() => session.destroy(), this.#options.silenceMsMax || ASK_MS_MAX);
     try {
-      const verdicts = await verdictsOf(session, due);
+      const verdicts = await verdictsOf(session, due, (each) => this.#isLate(each));
       this.#isReachable = true;
+      const orphans = verdicts.orphaned.filter((each) => this.#isStillSilent(each)).map(({ processId }) => processId);
+      if (orphans.length > 0 && this.#options.silenceMsMax > 0) await session.client.query(TERMINATE, [orphans, this.#askMs]);
       return verdicts;
     } catch {
-      return { dead: [], working: [] }; // it could not be asked; it is again
+      return { dead: [], working: [], orphaned: [] }; // it could not be asked; it is again
     } finally {
       clearTimeout(timer);
       void session.close();
@@ -141,6 +153,11 @@ const WORKING = `select pid, left(query, ${TEXT_LENGTH}) as text, state from pg_
   where usename = current_user and pid <> pg_backend_pid() and state in ('active', 'fastpath function call', 'disabled')
     and wait_event is distinct from 'ClientWrite'`;
 
+/** Not one that began since, under the same number. Without this, a server learns from its own keep-alive that a client is gone: 2 hours later by default. */
+const TERMINATE = `select pg_terminate_backend(pid) from pg_stat_activity
+  where pid = any(cast($1 as integer[])) and usename = current_user and backend_start < clock_timestamp() - $2 * interval '1 millisecond'
+    and (state <> 'active' or wait_event = 'ClientWrite')`;
+
 interface Activity {
   readonly pid: number;
   readonly text: string | null;
@@ -148,19 +165,30 @@ interface Activity {
   readonly state: string;
 }
 
-async function verdictsOf(fresh: Session, silent: readonly Session[]): Promise<Verdicts> {
+async function verdictsOf(fresh: Session, silent: readonly Session[], isLate: (session: Session) => boolean): Promise<Verdicts> {
   const here = fresh.identity ?? (await fresh.identify());
   const { rows } = await fresh.client.query<Activity>(WORKING);
   const dead: Session[] = [];
   const working: Session[] = [];
+  const orphaned: Session[] = [];
   for (const session of silent) {
     const there = session.identity;
-    if (there === undefined) continue;
-    if (there.started === here.started) (rows.some((row) => isOf(session, row)) ? working : dead).push(session);
+    if (there === undefined) {
+      // It was cut off before its first answer. Behind a pooler it may wait for its turn.
+      if (session.isIdentifying && (!here.isPooled || isLate(session))) dead.push(session);
+      if (session.isIdentifying && !here.isPooled) orphaned.push(session);
+      continue;
+    }
+    if (there.started === here.started) {
+      const isWorking = rows.some((row) => isOf(session, row));
+      (isWorking ? working : dead).push(session);
+      // Behind a pooler the process is that of somebody else by now.
+      if (!isWorking && !here.isPooled) orphaned.push(session);
+    }
     // A cluster has one primary: the one of this connection is none any more. Replicas may share an address.
     else if (!there.isStandby && !here.isStandby) dead.push(session);
   }
-  return { dead, working };
+  return { dead, working, orphaned };
 }
 
 /** Behind a pooler the process is any of the server's, and known by its statement. */

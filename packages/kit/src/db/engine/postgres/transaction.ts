@@ -3,7 +3,7 @@ import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, S
 import { dbErrors } from '../../errors.ts';
 import { driverStatement, type QuerySettings, sendOnClient, streamOnClient, toResult } from './client-queries.ts';
 import { sendCancelRequest } from './cancel-request.ts';
-import { isConnectionFailure, isReadOnlyServer, translateFailure } from './connection-failure.ts';
+import { isConnectionFailure, isReadOnlyServer, isUnsent, translateFailure } from './connection-failure.ts';
 import { deadlineStatement } from './long-statements.ts';
 import { type DriverResult, type DriverStatement, isPrepared, PrecededQuery, StatementQuery } from './statement-query.ts';
 
@@ -221,7 +221,7 @@ export class PostgresTransaction implements EngineTransaction {
       result = [await answer].flat().at(-1);
     } catch (error) {
       // PostgreSQL has rolled back, or will.
-      if (!isConnectionFailure(error)) throw this.#translated(this.#cause(error));
+      if (!isConnectionFailure(error) || isUnsent(error)) throw this.#translated(this.#cause(error));
       throw dbErrors.commit_unknown({ cause: error, message: 'the connection was lost during COMMIT' });
     }
     this.#end();
