@@ -12,6 +12,7 @@ import {
   type Person,
   type ShopApp,
 } from '../../test/crud/shop.ts';
+import { isBehindPooler } from '../../../../test/provision/behind-pooler.ts';
 import type { Authenticator } from '../auth/request/authenticator.ts';
 import { createApp } from '../app/assemble/create-app.ts';
 import { CrudController, crudOf, resource } from '../crud/index.ts';
@@ -137,7 +138,15 @@ const mount = {
   },
 };
 
-describeDatabases('response cache', (database) => {
+/** Where notifications are lost the cache stays off: listen-behind-pooler.slow.test.ts. */
+const describeHearing: typeof describeDatabases = (name, define, options) =>
+  describeDatabases(
+    name,
+    (database) => describe.skipIf(database.dialect === 'postgres' && isBehindPooler())('', () => define(database)),
+    options,
+  );
+
+describeHearing('response cache', (database) => {
   let shop: ShopApp;
   const start = (db = database.db) =>
     startShop({ database: db, mount, modules: [shopModule, teamModule], middleware: [versions, cache], authenticators: [byHeaders] });
@@ -382,7 +391,7 @@ describeDatabases('response cache', (database) => {
   });
 });
 
-describeDatabases('responseCache() and users with values that JSON does not have', (database) => {
+describeHearing('responseCache() and users with values that JSON does not have', (database) => {
   test('a caller whose set of roles, map or bigint changed has another key', async () => {
     let user: object = {};
     const authenticator: Authenticator = {
@@ -419,7 +428,7 @@ describeDatabases('responseCache() and users with values that JSON does not have
   });
 });
 
-describeDatabases('responseCache() and roles in a tenant', (database) => {
+describeHearing('responseCache() and roles in a tenant', (database) => {
   test('a lead who is demoted does not get the response of a lead from a hand-written route; a member of another tenant has its own', async () => {
     const roles = new Map([
       ['ann north', 'lead'],

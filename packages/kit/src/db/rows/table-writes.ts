@@ -10,11 +10,17 @@ interface Watched {
   readonly listeners: Set<TableWriteListener>;
   /** Tells notifications of this database handle from those of other processes. */
   readonly origin: string;
-  /** False while the connection is lost: writes of other processes are missed. */
+  /** False while the connection is lost, and behind a pooler that loses notifications: writes of other processes are missed. */
   isListening: boolean;
+  /** What this process has told itself: it hears when this arrives. */
+  echo: string;
 }
 
 const CHANNEL = 'kit_table_writes';
+/** An echo that has not arrived by then is lost. */
+const ECHO_MS_MAX = 10_000;
+/** The pause before an echo is sent again that could not be sent. */
+const ECHO_AGAIN_MS = 1_000;
 const watched = new WeakMap<Engine, Watched>();
 /** Every process that loads the application announces these, also a worker that keeps no responses itself. */
 const announced = new Set<string>();
@@ -46,12 +52,18 @@ export async function watchTableWrites(database: Database, listener: TableWriteL
     known.listeners.add(listener);
     return;
   }
-  const entry: Watched = { listeners: new Set([listener]), origin: randomUUID(), isListening: database.dialect === 'sqlite' };
+  const isLocal = database.dialect === 'sqlite';
+  const entry: Watched = { listeners: new Set([listener]), origin: randomUUID(), isListening: isLocal, echo: '' };
   watched.set(engine, entry);
-  if (database.dialect === 'sqlite') return;
+  if (isLocal) return;
+  const arrived = Promise.withResolvers<void>();
   const heard = (payload: string): void => {
     const [origin, table] = payload.split(' ', 2);
     if (origin !== entry.origin) tell(entry, table ?? null);
+    else if (table === entry.echo) {
+      entry.isListening = true;
+      arrived.resolve();
+    }
   };
   await database.listen(CHANNEL, heard, {
     onDisconnect: () => {
@@ -60,10 +72,25 @@ export async function watchTableWrites(database: Database, listener: TableWriteL
     },
     onReconnect: () => {
       tell(entry, null);
-      entry.isListening = true;
+      sendEcho(database, entry);
     },
   });
-  entry.isListening = true;
+  sendEcho(database, entry);
+  const timer = setTimeout(() => arrived.reject(new Error(LOST)), ECHO_MS_MAX);
+  timer.unref();
+  await arrived.promise.finally(() => clearTimeout(timer));
+}
+
+const LOST = 'Notifications of the database do not arrive. A pooler in transaction mode loses them: use a direct connection.';
+
+/** A pooler in transaction mode accepts LISTEN and passes on nothing: only what arrives proves that something does. */
+function sendEcho(database: Database, entry: Watched): void {
+  const echo = (entry.echo = randomUUID());
+  const send = (): void => {
+    if (entry.echo !== echo || database.closed) return;
+    database.notify(database, CHANNEL, `${entry.origin} ${echo}`).catch(() => setTimeout(send, ECHO_AGAIN_MS).unref());
+  };
+  send();
 }
 
 function tell({ listeners }: Watched, table: string | null): void {

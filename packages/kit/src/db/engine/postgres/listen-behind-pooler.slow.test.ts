@@ -8,6 +8,7 @@ import { freePort } from '../../../../../../test/provision/free-port.ts';
 import { PGBOUNCER, startPgBouncer } from '../../../../../../test/provision/pgbouncer.ts';
 import { describeDatabases } from '../../../testing/databases.ts';
 import { openDatabase } from '../../open/open-database.ts';
+import { hearsTableWrites, watchTableWrites } from '../../rows/table-writes.ts';
 import type { Database } from '../db.ts';
 
 const SOON = { timeout: 60_000, interval: 20 };
@@ -64,6 +65,8 @@ describeDatabases('listening behind PgBouncer', (database) => {
       await listen();
       await database.db.notify(database.db, CHANNEL, 'one');
       await vi.waitUntil(() => heard.includes('one'), SOON);
+      await watchTableWrites(db, () => undefined);
+      expect(hearsTableWrites(db)).toBe(true);
       await stop();
       await vi.waitUntil(() => heard.includes('lost'), SOON);
       await start('session');
@@ -71,11 +74,15 @@ describeDatabases('listening behind PgBouncer', (database) => {
       await serves(1);
       await database.db.notify(database.db, CHANNEL, 'two');
       await vi.waitUntil(() => heard.includes('two'), SOON);
+      await vi.waitUntil(() => hearsTableWrites(db), SOON);
     });
 
     test('in transaction mode loses notifications and nothing else: no connection is given up, and statements of others are served', async () => {
       await start('transaction');
       await listen();
+      // The response cache would keep what others have changed: it is told that it hears nothing.
+      await expect(watchTableWrites(db, () => undefined)).rejects.toThrow('A pooler in transaction mode loses them');
+      expect(hearsTableWrites(db)).toBe(false);
       // The heartbeat of the listener asks ten times a second.
       for (let n = 0; n < 20; n += 1) {
         await serves(n);
