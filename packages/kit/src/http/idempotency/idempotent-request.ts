@@ -175,21 +175,21 @@ async function settleClaim(attempt: KeyedAttempt, claim: Claim): Promise<ClaimRe
   const { exchange, audience } = attempt;
   const { db, inputLimits } = exchange.host;
   if (!(await mayHaveRecord(db, claim.caller, inputLimits.idempotencyRecords))) return repeatOnly(attempt, claim);
-  for (let found = await claimOrLeave(db, claim), left = ATTEMPTS_MAX - 1; ; left -= 1) {
+  for (let found = await claimOrLeave(claimOrFind, db, claim), left = ATTEMPTS_MAX - 1; ; left -= 1) {
     if (found === 'claimed') return new IdempotentRequest(attempt, claim);
     if (found !== undefined) {
       if (!isAbandoned(db, found, claim)) return decide(exchange, found, claim, audience);
-      if (await claimKey(db, claim)) return new IdempotentRequest(attempt, claim);
+      if (await claimOrLeave(claimKey, db, claim)) return new IdempotentRequest(attempt, claim);
     }
     if (left === 0) throw inProgress(1);
-    found = await claimOrLeave(db, claim);
+    found = await claimOrLeave(claimOrFind, db, claim);
   }
 }
 
 /** A claim whose answer was lost may have been saved, for a request that does not run. */
-async function claimOrLeave(db: Database, claim: Claim): ReturnType<typeof claimOrFind> {
+async function claimOrLeave<T>(claims: (db: Database, claim: Claim) => Promise<T>, db: Database, claim: Claim): Promise<T> {
   try {
-    return await claimOrFind(db, claim);
+    return await claims(db, claim);
   } catch (error) {
     if (isKitError(error, 'database_unavailable')) releaseWhenReachable(db, claim);
     throw error;
@@ -206,7 +206,7 @@ async function repeatOnly(attempt: KeyedAttempt, claim: Claim): Promise<ClaimRes
   if (found === undefined || isExpired(found))
     throw idempotencyErrors.too_many_idempotency_keys({ extensions: { keys_max: inputLimits.idempotencyRecords } });
   if (!isAbandoned(db, found, claim)) return decide(exchange, found, claim, audience);
-  if (await claimKey(db, claim)) return new IdempotentRequest(attempt, claim);
+  if (await claimOrLeave(claimKey, db, claim)) return new IdempotentRequest(attempt, claim);
   throw inProgress(1);
 }
 
