@@ -130,6 +130,12 @@ test('clients that are counted by address, without a word about proxies, are fou
   expect((await doctor([], { TRUSTED_PROXIES: '10.0.0.1' })).stdout).not.toContain('W014');
 });
 
+test('a process that stops without giving its proxy time to notice is found', async () => {
+  expect((await doctor([], { TRUSTED_PROXIES: '10.0.0.1' })).stdout).toMatch(/^warning proxies: W044 .+ Set SHUTDOWN_DELAY_MS /m);
+  for (const environment of [{ TRUSTED_PROXIES: '10.0.0.1', SHUTDOWN_DELAY_MS: '2000' }, { TRUSTED_PROXIES: 'none' }])
+    expect((await doctor([], environment)).stdout).not.toContain('W044');
+});
+
 test('in production, a missing pepper and secrets stored in plain text are found', async () => {
   const found = async (environment: Readonly<Record<string, string>>): Promise<string[]> =>
     ((await doctor([], environment)).stdout.match(/^warning \w+: W028/gm) ?? []).map((line) => line.split(/[ :]/)[1]!);

@@ -366,6 +366,13 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     remedy:
       'Add `audit()` of `kit/contrib/audit` to the modules of `createApp()`. Without `audit: true` a resource is recorded where the module is there.',
   },
+  W044: {
+    title: 'A proxy does not learn in time that a process stops',
+    explanation:
+      'Found by `kit doctor`: `TRUSTED_PROXIES` names a proxy, and `SHUTDOWN_DELAY_MS` is 0. A stopping process returns 503 at `/health/ready` and closes its port immediately. A proxy or a Kubernetes Service that notices later sends it requests until then.',
+    remedy:
+      'Set `SHUTDOWN_DELAY_MS` to two probe periods of the proxy, and give the process more time to stop than the sum of `SHUTDOWN_DELAY_MS` and `SHUTDOWN_TIMEOUT_MS`.',
+  },
   ...SERVER_CHECKS,
   ...TENANT_CHECKS,
   W043: {

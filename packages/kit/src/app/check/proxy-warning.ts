@@ -15,3 +15,17 @@ export function proxyWarning({ routes, modules, settings }: Pick<App, 'routes' |
     },
   ];
 }
+
+/** W044, of `kit doctor`: a proxy is in front, and a process that stops does not give it time to notice. */
+export function shutdownWarning({ settings }: Pick<App, 'settings'>): Fault[] {
+  const { trustedProxies = [], shutdownDelayMs } = settings;
+  if (trustedProxies.length === 0 || shutdownDelayMs > 0) return [];
+  return [
+    {
+      id: 'W044',
+      message:
+        'A proxy is trusted, and a process that stops closes its port before the proxy can notice: requests can fail at each restart.',
+      hint: 'Set SHUTDOWN_DELAY_MS to two probe periods of the proxy.',
+    },
+  ];
+}

@@ -91,12 +91,12 @@ export const SERVER_CHECKS = {
     title: 'The pools of a few processes need more connections than the server has',
     explanation:
       'Three processes, such as a server, a worker and the next version during a restart, would together open more connections than ordinary roles can have. Requests then fail with `database_unavailable` while the app restarts. Reported by `kit doctor --database`.',
-    remedy: 'Decrease `DATABASE_POOL_MAX`, increase `max_connections` of the server, or use a pooler.',
+    remedy: 'Decrease `poolMax` of `appDatabase` or `openDatabase`, increase `max_connections` of the server, or use a pooler.',
   },
   W038: {
     title: 'Database connections have no keep-alive',
     explanation:
       'TCP keep-alive is off, so a connection that waits for notifications does not notice that the host of the server vanished, and a firewall may drop idle connections without a word. Reported by `kit doctor --database`.',
-    remedy: 'Remove `keepalives=0` from the URL, or set `keepAliveMs` of `openDatabase`.',
+    remedy: 'Remove `keepalives=0` from the URL, or set `keepAliveMs` of `appDatabase` or `openDatabase`.',
   },
 } as const;

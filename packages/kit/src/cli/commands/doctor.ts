@@ -5,7 +5,7 @@ import type { App } from '../../app/declare/module.ts';
 import { personalWarnings } from '../../crud/subjects/personal-warnings.ts';
 import { modelWarnings } from '../../app/check/model-warnings.ts';
 import { openWrites } from '../../app/check/open-writes.ts';
-import { proxyWarning } from '../../app/check/proxy-warning.ts';
+import { proxyWarning, shutdownWarning } from '../../app/check/proxy-warning.ts';
 import { repeatedStatements } from '../../app/check/repeated-statements.ts';
 import { isSilenced } from '../../app/check/silenced-checks.ts';
 import { describeServer, serverWarnings } from '../../app/check/server-warnings.ts';
@@ -97,7 +97,7 @@ async function found(context: CliContext, countsRows: boolean): Promise<Finding[
     state: 'ok',
     detail: `${opened.value.routes.length} routes, ${opened.value.modules.length} ${opened.value.modules.length === 1 ? 'module' : 'modules'}`,
   });
-  findings.push(...throttleFindings(opened.value));
+  findings.push(...throttleFindings(opened.value), ...shutdownWarning(opened.value).map((fault) => warning('proxies', fault)));
   return [
     ...findings,
     ...(await databases(opened.value)),
