@@ -29,8 +29,8 @@ interface Provision {
   remove(): Promise<void>;
 }
 
-/** Of each test database, to the server: fewer than the tests open, so that they change hands. */
-const POOLED_CONNECTIONS = 4;
+/** Of each test database, to the server: fewer than the pool of an app has, so that they change hands, and more than its exports hold. */
+const POOLED_CONNECTIONS = 8;
 
 /** Each project loads this file for itself; they share what is here. */
 const shared = globalThis as { kitTestProvision?: Promise<Provision> | undefined };

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 import * as z from 'zod';
-import { createTable, insert, isUniqueViolation, list, migration, model, openDatabase, t, type Database } from '../db/index.ts';
+import { createTable, insert, isUniqueViolation, list, migration, model, t, type Database } from '../db/index.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { Controller } from '../http/compile/controller.ts';
 import { page } from '../http/declare/page.ts';
@@ -95,7 +95,7 @@ describeDatabases('an app', (database) => {
         },
       ],
     });
-    const other = await openDatabase(database.url);
+    const other = await database.open();
     await other.query('create table nots (id integer primary key)');
     try {
       await expect(open()).resolves.toBe(app);
@@ -169,7 +169,7 @@ describeDatabases('an app', (database) => {
   });
 
   test('a lost database is a 503 of /ready that names the check and nothing else', async () => {
-    const own = await openDatabase(database.url);
+    const own = await database.open();
     app = createApp({ database: own, mount: { '/health': { '/': HealthController } }, log: { level: 'silent' } });
     await app.ready();
     await own.close();

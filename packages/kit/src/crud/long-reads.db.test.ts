@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Authenticator } from '../auth/request/authenticator.ts';
-import { createTable, migration, model, openDatabase, t, type Database } from '../db/index.ts';
+import { createTable, migration, model, t, type Database } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases, testApp, type TestApp } from '../testing/index.ts';
 import { count, CrudController, resource } from './index.ts';
@@ -40,7 +40,7 @@ describeDatabases('reads of generic CRUD that no index serves', (database) => {
     let address: string;
 
     beforeAll(async () => {
-      db = await openDatabase(database.url, { poolMax: 20 });
+      db = await database.open({ poolMax: 20 });
       kit = await testApp({
         database: db,
         authenticators: [byHeader],

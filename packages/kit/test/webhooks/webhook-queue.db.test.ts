@@ -1,5 +1,6 @@
 import { run as runGraphile, runMigrations } from 'graphile-worker';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { isBehindPooler } from '../../../../test/provision/behind-pooler.ts';
 import { unbindJobs, useJobs } from '../../src/contrib/jobs/rows/jobs.ts';
 import { graphileQueue } from '../../src/contrib/jobs/queues/graphile-queue.ts';
 import { ImmediateTaskQueue } from '../../src/contrib/jobs/queues/test-queues.ts';
@@ -72,6 +73,7 @@ describeOutbox('webhooks delivered by the engine of the jobs', (outbox) => {
       connectionString: outbox.database.url,
       taskList: taskQueue.taskList(outbox.db),
       noHandleSignals: true,
+      noPreparedStatements: isBehindPooler(),
       pollInterval: 100,
     });
     try {
