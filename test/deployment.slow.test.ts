@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
@@ -8,6 +8,7 @@ import { KitProgram, type KitRun } from '../packages/kit/test/cli/kit-program.ts
 import { root } from './docs/pages.ts';
 import { compose, deployedProcesses, pods } from './deployment/manifests.ts';
 import { freePort } from './provision/free-port.ts';
+import { shippedFile } from './provision/shipped-file.ts';
 
 const PROGRAMS: Readonly<Record<string, string>> = {
   kit: join(root, 'packages/kit/bin/kit.js'),
@@ -63,8 +64,11 @@ test('what compose.yaml describes runs here: migrate, serve, deliver, answer the
       // All of them run on this machine: each takes a free one.
       .replaceAll(/^9464$/g, '0')
       .replaceAll(/^\/data$/g, join(folder, 'data'));
-  const serverToml = join(folder, 'config/server.toml');
-  writeFileSync(serverToml, here(readFileSync(serverToml, 'utf8')).replace('0.0.0.0:8888', `127.0.0.1:${ports.config}`));
+  const serverToml = shippedFile('deploy/config/server.toml', {
+    '0.0.0.0:8888': `127.0.0.1:${ports.config}`,
+    '/run/secrets/config_token': join(folder, 'secrets/config_token'),
+  });
+  writeFileSync(join(folder, 'config/server.toml'), serverToml);
 
   const start = (service: string): { child: ChildProcess; output: () => string; exit: Promise<number | null> } => {
     const { argv, environment } = deployedProcesses().find(({ where }) => where === `compose ${service}`) ?? { argv: [], environment: {} };

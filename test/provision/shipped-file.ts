@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { root } from '../docs/pages.ts';
 
 /** An address with a port, or a path of the machine that the file is for. */
-const PLACE = /^(?:[\d.]*:\d+|\d+ ssl|\/etc\/[\w./-]+)$/;
+const PLACE = /^(?:[\d.]*:\d+|\d+ ssl|\/(?:etc|run)\/[\w./-]+)$/;
 
 /**
  * A file of `deploy`, as it is, with places of this machine: a test of a deployment runs what is shipped. Anything else that a test would like to

@@ -54,7 +54,7 @@ export const LARGE_TABLES = [
 ];
 
 /** A site with a list of every module, and one of a model of its own. */
-export function everyListApp(db: Database, clock: FakeClock): Promise<AdminApp> {
+export function everyListApp(db: Database, clock: FakeClock, more: readonly Module[] = []): Promise<AdminApp> {
   const store = diskStore({ folder: mkdtempSync(join(tmpdir(), 'kit-admin-files-')) });
   const modules = [
     apiKeys(),
@@ -63,6 +63,7 @@ export function everyListApp(db: Database, clock: FakeClock): Promise<AdminApp> 
     uploads({ store }),
     objectGrants({ objects: [taskActions] }),
     office,
+    ...more,
   ];
   return new AdminApp(db, modules, { clock }).ready();
 }

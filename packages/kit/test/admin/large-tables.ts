@@ -156,6 +156,26 @@ export async function fillJobs(db: Database, size: Fill): Promise<void> {
   });
 }
 
+/** Needs one finished request as a template. */
+export async function fillRequests(db: Database, size: Fill): Promise<void> {
+  await fill(db, size, 'request_log', {
+    id: 'r.key',
+    finished_at: 'r.at',
+    duration_ms: '(n % 300)',
+    method: text('GET'),
+    route: every(50, text('/v1/orders/:id'), text('/v1/orders')),
+    path: text('/v1/orders'),
+    status: every(500, '500', '200'),
+    failed: `(n % 500 = 0)`,
+    aborted: 't.aborted',
+    owner_id: every(1_000, 't.owner_id', numbered('bulk-')),
+    tenant_key: text(''),
+    request_id: numbered('request-'),
+    deprecated: 't.deprecated',
+    via: 't.via',
+  });
+}
+
 /** Needs one upload as a template. */
 export async function fillUploads(db: Database, size: Fill): Promise<void> {
   await fill(db, size, 'uploads', {

@@ -9,12 +9,14 @@ import { releaseClaims } from '../../src/contrib/webhooks/delivery/result-store.
 import { newestDeliveriesOf } from '../../src/contrib/webhooks/endpoints/management-store.ts';
 import { publish } from '../../src/contrib/webhooks/index.ts';
 import { startJob } from '../../src/contrib/jobs/index.ts';
+import { requests } from '../../src/contrib/requests/index.ts';
+import { removeOld } from '../../src/contrib/requests/store.ts';
 import type { Database } from '../../src/db/engine/db.ts';
 import { pruneRecords } from '../../src/http/idempotency/record-store.ts';
 import type { FakeClock } from '../../src/testing/fake-clock.ts';
 import type { AdminApp, Browser } from '../admin/admin-app.ts';
 import { everyListApp, fillEveryList, nothing } from '../admin/every-list.ts';
-import { fillAudit, fillJobs, fillWebhooks, settle } from '../admin/large-tables.ts';
+import { fillAudit, fillJobs, fillRequests, fillWebhooks, settle } from '../admin/large-tables.ts';
 
 const DAY_MS = 86_400_000;
 const SPAN_MS = 29 * DAY_MS;
@@ -31,6 +33,8 @@ const PAGES = [
   'resources/job-failures',
   'resources/audit-log',
   'resources/audit-log?filter.action=bulk.rare',
+  'resources/requests',
+  'resources/requests?filter.failed=true',
 ];
 
 /** One thing that is measured. */
@@ -58,7 +62,7 @@ export class LargeWork {
   }
 
   static async start(db: Database, clock: FakeClock, rows: number): Promise<LargeWork> {
-    const work = new LargeWork(db, clock, await everyListApp(db, clock));
+    const work = new LargeWork(db, clock, await everyListApp(db, clock, [requests()]));
     // The other lists stay small: they have tests of their own.
     await fillEveryList(db, work.#site, clock, 1_000);
     await db.transaction(async (tx) => {
@@ -68,6 +72,12 @@ export class LargeWork {
         await startJob(tx, nothing, {});
       }
     });
+    await db.execute(
+      `insert into request_log (id, finished_at, duration_ms, method, failed, aborted, owner_id, tenant_key, deprecated, via)
+       select id, $1, 5, 'GET', false, false, 'template', '', false, 'http' from webhook_endpoints`,
+      [clock.now()],
+    );
+    await fillRequests(db, { rows: 1_000, until: clock.now(), spanMs: SPAN_MS });
     work.#rows = 1_000;
     await work.grow(rows);
     return work;
@@ -76,7 +86,7 @@ export class LargeWork {
   /** As many rows of each table, and a vacuum behind it. */
   async grow(rows: number): Promise<void> {
     const size = { rows, after: this.#rows, until: this.#clock.now(), spanMs: SPAN_MS };
-    for (const fill of [fillWebhooks, fillAudit, fillJobs]) await fill(this.#db, size);
+    for (const fill of [fillWebhooks, fillAudit, fillJobs, fillRequests]) await fill(this.#db, size);
     await this.#db.execute(
       `insert into kit_idempotency (scope_hash, key, caller, operation, fingerprint, token, state, lease_until, created_at, expires_at)
        select 'bulk-' || n, 'k-' || n, 'bulk', 'POST /orders', 'f', gen_random_uuid(), 'complete', $1, $1, $2 from generate_series(${this.#rows + 1}, ${rows}) n`,
@@ -113,6 +123,7 @@ export class LargeWork {
       { name: 'prune of no events', run: () => removes(prune(db, beforeAll, PRUNED), 0) },
       { name: 'prune of 500 jobs', run: () => removes(pruneJobs(db, old, PRUNED), PRUNED) },
       { name: 'prune of no jobs', run: () => removes(pruneJobs(db, beforeAll, PRUNED), 0) },
+      { name: 'prune of no finished requests', run: () => removes(removeOld(db, beforeAll, beforeAll), 0) },
       { name: 'prune of no idempotency records', run: () => removes(pruneRecords(db), 0) },
       ...PAGES.map((path) => ({ name: `admin page ${path}`, run: () => this.#page(path) })),
     ];
