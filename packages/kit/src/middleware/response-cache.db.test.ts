@@ -142,7 +142,10 @@ const mount = {
 const describeHearing: typeof describeDatabases = (name, define, options) =>
   describeDatabases(
     name,
-    (database) => describe.skipIf(database.dialect === 'postgres' && isBehindPooler())('', () => define(database)),
+    (database) =>
+      describe.skipIf(database.dialect === 'postgres' && isBehindPooler())('where notifications arrive', () => {
+        define(database);
+      }),
     options,
   );
 

@@ -97,7 +97,7 @@ export class ConnectionPool {
       { connections: this.#places.size },
       `connections were still in use ${waitMsMax} ms after the database was closed: they are cut`,
     );
-    for (const place of [...this.#places.values()]) {
+    for (const place of this.#places.values()) {
       this.#onReturned?.();
       this.#discard(place, new ServerSilent('the database was closed'));
     }

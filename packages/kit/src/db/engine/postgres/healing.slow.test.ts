@@ -206,6 +206,23 @@ describe('a server that vanishes without a word', () => {
     );
   });
 
+  test('in the middle of a long message costs its statement 503: its server waits for the rest, and does not work on it', async () => {
+    await open();
+    await fill();
+    let chunks = 0;
+    proxy.onChunk = () => void ((chunks += 1) === 3 && proxy.silence());
+    await expect(db.query('insert into notes (key) values ($1)', ['x'.repeat(5_000_000)])).rejects.toMatchObject({
+      code: 'database_unavailable',
+    });
+    proxy.onChunk = undefined;
+    await vi.waitUntil(() => proxy.silentConnections === 0, SOON);
+    expect(
+      await oldServer.query(
+        `select pid from pg_stat_activity where query like 'insert into notes%' and pid <> pg_backend_pid() and state <> 'idle'`,
+      ),
+    ).toEqual([]);
+  });
+
   test('before the first answer of a connection costs its statement 503, and the connection is closed', async () => {
     await open();
     await fill();

@@ -148,15 +148,15 @@ export class SilenceWatch {
   }
 }
 
-/** A server process that works on a statement: one whose answer cannot be sent waits for its client, and does not count. */
+/** A server process that works on a statement: one that waits for its client, for the rest of a message or to send an answer, does not count. */
 const WORKING = `select pid, left(query, ${TEXT_LENGTH}) as text, state from pg_stat_activity
   where usename = current_user and pid <> pg_backend_pid() and state in ('active', 'fastpath function call', 'disabled')
-    and wait_event is distinct from 'ClientWrite'`;
+    and wait_event_type is distinct from 'Client'`;
 
 /** Not one that began since, under the same number. Without this, a server learns from its own keep-alive that a client is gone: 2 hours later by default. */
 const TERMINATE = `select pg_terminate_backend(pid) from pg_stat_activity
   where pid = any(cast($1 as integer[])) and usename = current_user and backend_start < clock_timestamp() - $2 * interval '1 millisecond'
-    and (state <> 'active' or wait_event = 'ClientWrite')`;
+    and (state <> 'active' or wait_event_type = 'Client')`;
 
 interface Activity {
   readonly pid: number;
