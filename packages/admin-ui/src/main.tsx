@@ -1,7 +1,7 @@
 import './first-styles.ts';
 import './global.css';
 import { localStorageColorSchemeManager, MantineProvider } from '@mantine/core';
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { setNonce } from 'get-nonce';
 import { createRoot } from 'react-dom/client';
 import { toFault } from './api/fault.ts';
@@ -10,6 +10,7 @@ import { CrashGuard } from './feedback/crash-guard.tsx';
 import { Late } from './feedback/late.tsx';
 import { Messages } from './feedback/messages.tsx';
 import { isFramed } from './frame/host.ts';
+import { SESSION } from './session/session-gate.tsx';
 import { takeLink } from './session/take-link.ts';
 import { cssVariables, theme } from './theme.ts';
 import { later } from './later.ts';
@@ -22,6 +23,12 @@ setNonce(nonce);
 const schemes = localStorageColorSchemeManager({ key: 'kit-admin-colours' });
 
 const queries = new QueryClient({
+  queryCache: new QueryCache({
+    // Whoever loses a right while a page is open is not shown any more what it was about. The session stays: it tells one person from the next.
+    onError(error, query) {
+      if (toFault(error).status === 403 && query.queryKey[0] !== SESSION[0]) query.setState({ data: undefined });
+    },
+  }),
   defaultOptions: {
     queries: {
       // What the server refused it will refuse again, and what took its time will take it again; a connection that broke is worth another try.

@@ -1,8 +1,8 @@
 import type { Page, Route } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createApiKey } from '../../kit/src/contrib/apikeys/index.ts';
 import { requestLogs } from '../../kit/src/contrib/requests/log.ts';
-import { addMember, createTenant } from '../../kit/src/contrib/tenants/index.ts';
+import { addMember, createTenant, resumeTenant, suspendTenant } from '../../kit/src/contrib/tenants/index.ts';
 import { createEndpoint, publish } from '../../kit/src/contrib/webhooks/index.ts';
 import { revokePortalLink } from '../../kit/src/portal/index.ts';
 import { settled } from './admin-browser.ts';
@@ -192,6 +192,42 @@ test('a member of both chooses in the menu which tenant the pages are about; not
   await portal.go('Endpoints', page);
   await page.getByRole('link', { name: 'http://127.0.0.1:9/of-south', exact: true }).waitFor();
   await page.context().close();
+  browser.expectQuiet();
+});
+
+test('a page that is open when its tenant is suspended shows nothing of it any more and says why, to a link and to a login', async () => {
+  const { browser, shop } = portal;
+  const of = (page: Page) => page.getByRole('link', { name: 'http://127.0.0.1:9/of-north', exact: true });
+  const byLink = await enter({ tenant: 'north', manage: true });
+  const byLogin = await browser.page({ anonymous: true });
+  await byLogin.goto(shop.address);
+  await byLogin.getByLabel('User name or e-mail address').fill('dana');
+  await byLogin.getByRole('textbox', { name: 'Password' }).fill('correct horse battery');
+  await byLogin.getByRole('button', { name: 'Log in', exact: true }).click();
+  await byLogin.getByRole('combobox', { name: 'Organization' }).selectOption('The north');
+  for (const page of [byLink, byLogin]) {
+    await portal.go('Endpoints', page);
+    await of(page).waitFor();
+  }
+  await suspendTenant(shop.db, ids['north'] as string);
+  onTestFinished(async () => void (await resumeTenant(shop.db, ids['north'] as string)));
+  for (const page of [byLink, byLogin]) await page.getByRole('button', { name: 'Load the list again' }).click();
+  await byLink.getByRole('heading', { name: 'Suspended', level: 1 }).waitFor();
+  await byLogin.getByRole('alert').filter({ hasText: 'Suspended' }).waitFor();
+  for (const page of [byLink, byLogin]) {
+    await page.getByText('This organization is suspended: nobody can work in it for now.').waitFor();
+    expect(await page.locator('body').innerText()).not.toContain('of-north');
+    expect(await findings(page)).toEqual([]);
+  }
+  // Who is a member of another one goes there.
+  await byLogin.getByRole('combobox', { name: 'Organization' }).selectOption('The south');
+  await portal.go('Endpoints', byLogin);
+  await byLogin.getByRole('link', { name: 'http://127.0.0.1:9/of-south', exact: true }).waitFor();
+  await resumeTenant(shop.db, ids['north'] as string);
+  await byLink.getByRole('button', { name: 'Try again' }).click();
+  await portal.go('Endpoints', byLink);
+  await of(byLink).waitFor();
+  for (const page of [byLink, byLogin]) await page.context().close();
   browser.expectQuiet();
 });
 

@@ -39,6 +39,9 @@ let pageTenant: string | null = null;
 /** A response to a request from before a login says nothing about the session of now. */
 let logins = 0;
 
+/** After these the session's own answer says what is left of the site. */
+const CLOSING: ReadonlySet<string> = new Set(['permission_denied', 'staff_only', 'tenant_suspended', 'not_a_member']);
+
 let onSessionLost: () => void = () => {};
 let onRefused: () => void = () => {};
 /** Asks the person to prove to be there; false when that was cancelled. */
@@ -156,7 +159,7 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
   if (fault === null) return body as T;
   if (!OPEN_PATHS.has(path)) {
     if (fault.status === 401 && !isWrongProof(fault) && sentAfter === logins) onSessionLost();
-    if (fault.code === 'permission_denied' || fault.code === 'staff_only') onRefused();
+    if (CLOSING.has(fault.code)) onRefused();
   }
   throw fault;
 }

@@ -63,6 +63,7 @@ export function isUnsettled({ status, code }: ApiFault): boolean {
 export function titleOf({ status, code }: ApiFault): string {
   if (status === 0) return code === 'unreachable' ? 'Server not reachable' : code === 'no_answer' ? 'No answer' : 'Page error';
   if (code === 'recent_login_required') return 'Confirmation needed';
+  if (code === 'tenant_suspended') return 'Suspended';
   if (code === 'invalid_link') return 'Link not valid';
   if (status === 401) return 'Login failed';
   if (status === 403) return code === 'csrf_failed' ? 'Session out of date' : 'Not allowed';
@@ -81,6 +82,9 @@ export function explain(fault: ApiFault): string {
     const wait = fault.retryAfterSeconds;
     return `Too many requests. ${wait === null ? 'Wait a moment and try again.' : `Try again in ${wait} ${wait === 1 ? 'second' : 'seconds'}.`}`;
   }
+  if (fault.code === 'tenant_suspended')
+    return 'This organization is suspended: nobody can work in it for now. Nothing is lost; everything continues when it is resumed.';
+  if (fault.code === 'not_a_member') return 'This organization was deleted, or you are no longer a member of it.';
   if (fault.code === 'csrf_failed') return 'The session of this page is out of date. Load the page again.';
   if (fault.status === 404) return 'This record does not exist or was deleted.';
   if (fault.status >= 500) {

@@ -10,12 +10,13 @@ import { forgetDrafts } from '../forms/drafts.ts';
 import { PresenceProvider } from './presence-provider.tsx';
 import { later } from '../later.ts';
 
+const ClosedPage = later(async () => (await import('./closed-page.tsx')).ClosedPage);
 const ExpiredDialog = later(async () => (await import('./expired-dialog.tsx')).ExpiredDialog);
 const LoginPage = later(async () => (await import('./login-page.tsx')).LoginPage);
 const RefusedPage = later(async () => (await import('./refused-page.tsx')).RefusedPage);
 const SetupPage = later(async () => (await import('./setup-page.tsx')).SetupPage);
 
-const SESSION = ['session'] as const;
+export const SESSION = ['session'] as const;
 
 const SessionContext = createContext<AdminSession | null>(null);
 
@@ -71,7 +72,11 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   if (fault?.status === 403)
     return (
       <Suspense fallback={<Waiting />}>
-        <RefusedPage onEntered={entered} onSetup={readAgain} />
+        {fault.code === 'staff_only' ? (
+          <RefusedPage onEntered={entered} onSetup={readAgain} />
+        ) : (
+          <ClosedPage fault={fault} onRetry={readAgain} />
+        )}
       </Suspense>
     );
   if (query.data === undefined) {

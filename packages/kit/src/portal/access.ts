@@ -1,22 +1,51 @@
 import type { SiteAccess } from '../admin/state/site-kind.ts';
 import type { AdminContext } from '../app/admin/declaration.ts';
 import { Exchange } from '../http/exchange/exchange.ts';
+import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import type { Middleware } from '../http/exchange/middleware.ts';
+import { probeRoute } from '../http/serve/call-route.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
 import type { Permission } from '../permissions/permission.ts';
-import { unlessRefused } from './call.ts';
+import { sharedHeaders, unlessRefused } from './call.ts';
 import { portalErrors } from './errors.ts';
 import { linkScopeOf } from './links/session.ts';
 import { REFERENCE } from './reference.ts';
 
 /** A link shows its pages, and changes what its user may change. Who works in a suspended tenant changes nothing there, and is shown where to choose another. */
-async function accessOf(exchange: Exchange, canManage: Permission | null): Promise<SiteAccess> {
-  return { shows: (page) => shows(exchange, page), manages: (await unlessRefused(() => manages(exchange, canManage))) === true };
+async function accessOf(exchange: Exchange, canManage: Permission | null, pages: readonly ListedPage[]): Promise<SiteAccess> {
+  const [closed, mayManage] = await Promise.all([closedPages(exchange, pages), unlessRefused(() => manages(exchange, canManage))]);
+  return { shows: (page) => !closed.has(page) && shows(exchange, page), manages: mayManage === true };
 }
 
-export function accessIn({ exchange }: AdminContext, canManage: Permission | null): Promise<SiteAccess> {
+export function accessIn(
+  { exchange }: AdminContext,
+  { canManage, pages }: { readonly canManage: Permission | null; readonly pages: readonly ListedPage[] },
+): Promise<SiteAccess> {
   if (!(exchange instanceof Exchange)) throw new Error('A page of the portal needs the request that asks for it.');
-  return accessOf(exchange, canManage);
+  return accessOf(exchange, canManage, pages);
+}
+
+/** A page, and the operation that lists its records. */
+export interface ListedPage {
+  readonly page: { readonly name: string };
+  readonly list: CompiledRoute;
+}
+
+/**
+ * Pages that this caller's role does not open, such as the endpoints of a tenant to those who do not manage it: they are not offered. Where a tenant has
+ * to be chosen first, or is suspended, they are: they say so.
+ */
+async function closedPages(exchange: Exchange, pages: readonly ListedPage[]): Promise<ReadonlySet<string>> {
+  const headers = sharedHeaders(exchange);
+  const closed = new Set<string>();
+  await Promise.all(
+    pages.map(async ({ page, list }) => {
+      const probe = probeRoute(list, exchange, { headers });
+      const isOpen = await unlessRefused(async () => list.permission.evaluate(probe));
+      if (isOpen === false && (await list.permission.denial(probe, undefined)).code === 'permission_denied') closed.add(page.name);
+    }),
+  );
+  return closed;
 }
 
 /** Whether the caller is shown a page: other pages neither name its records nor act on them. */

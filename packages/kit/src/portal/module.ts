@@ -26,6 +26,7 @@ import { initial } from './migrations/0001_initial.ts';
 import { portalLinks } from './models.ts';
 import { readPortalOptions, type PortalOptions } from './options.ts';
 import { portalDeclarations, portalPages } from './declarations.ts';
+import type { PageResource } from './portal-resource.ts';
 import { portalReference } from './reference.ts';
 import { sectionsController } from './sections-controller.ts';
 import { tenantController } from './tenant-controller.ts';
@@ -43,18 +44,19 @@ export function portal(options: PortalOptions = {}): Module {
   const settings = readPortalOptions(options);
   const { canManage, prefix, logo, colors, locale, links, embedIn } = settings;
   const reach = new LinkReach();
+  let pages: readonly PageResource[] = [];
   const kind: SiteKind = {
     name: 'portal',
     permission: isAuthenticated,
     isForStaff: false,
     declarations(app) {
-      const pages = portalPages(app);
+      pages = portalPages(app);
       reach.learn(pages, { authenticators: app.authenticators, login: app.registry.login?.authenticators ?? null });
       return portalDeclarations(app, pages);
     },
     portal: { origins: embedIn, logo, accent: colors.accent ?? null, accent_dark: colors.accentDark ?? null, locale, links },
     isByLink: (principal) => linkScopeOf(principal) !== undefined,
-    access: (context) => accessIn(context, canManage),
+    access: (context) => accessIn(context, { canManage, pages }),
   };
   const site = new AdminSite({ ...settings, roles: null, viewAs: false, alerts: null }, kind);
   const isSecure = !accountsEnvironment().development;

@@ -232,6 +232,10 @@ export class PageResource {
     return all.filter((route) => route !== undefined);
   }
 
+  get list(): CompiledRoute {
+    return this.#routes.list;
+  }
+
   get isCreatable(): boolean {
     return this.#routes.create !== undefined;
   }

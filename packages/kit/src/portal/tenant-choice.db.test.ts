@@ -109,10 +109,14 @@ describeDatabases('the choice of a tenant in the portal', (database) => {
   test('while the chosen tenant is suspended its pages are refused, and another one can be chosen', async () => {
     const session = await logIn();
     expect((await choose(session, ids['south'])).status).toBe(204);
+    const offered = async () => (await app.call('GET', '/portal/api/session', session)).body.site.resources.length as number;
+    const before = await offered();
     await suspendTenant(app.app.db, ids['south'] as string);
     await expect.poll(async () => (await app.call('GET', '/portal/api/resources/requests', session)).status, { timeout: 20_000 }).toBe(403);
-    const offered = (await choice(session)).body;
-    expect([offered.current, offered.items.length]).toEqual([null, 2]);
+    // They are still there, and say why.
+    expect(await offered()).toBe(before);
+    const { current, items } = (await choice(session)).body;
+    expect([current, items.length]).toEqual([null, 2]);
     expect((await choose(session, ids['north'])).status).toBe(204);
     expect(await seen(session)).toHaveLength(1);
   });

@@ -6,6 +6,7 @@ import { requestLogs } from '../contrib/requests/log.ts';
 import { addMember, createTenant, removeMember, resumeTenant, suspendTenant, TenantController, tenants } from '../contrib/tenants/index.ts';
 import { purgeTenants } from '../contrib/tenants/manage/purge.ts';
 import { deleteTenant, restoreTenant } from '../contrib/tenants/manage/tenants.ts';
+import { TenantWebhookController, webhooks } from '../contrib/webhooks/index.ts';
 import { list } from '../db/index.ts';
 import { releaseLegalHold, setLegalHold } from '../db/subjects/erasure-state.ts';
 import { hasRole } from '../permissions/index.ts';
@@ -22,6 +23,7 @@ describeDatabases('links in an app with tenants', (database) => {
   const files = siteFolder();
   let app: AdminApp;
   const ids: Record<string, string> = {};
+  let ownerId: string;
   let userId: string;
 
   beforeAll(async () => {
@@ -30,6 +32,7 @@ describeDatabases('links in an app with tenants', (database) => {
       [
         apiKeys(),
         requests(),
+        webhooks(),
         tenants({ roles: ['owner', 'developer', 'reader'], graceMs: GRACE_MS }),
         portal({ site: files.url, canManage: hasRole('developer') }),
       ],
@@ -42,12 +45,13 @@ describeDatabases('links in an app with tenants', (database) => {
             '/usage': UsageController,
             '/quotas': QuotaController,
             '/tenants': TenantController,
+            '/hooks': TenantWebhookController,
           },
         },
       },
     ).ready();
     const [owner, user] = [await app.newUser(), await app.newUser()];
-    userId = user.id;
+    [ownerId, userId] = [owner.id, user.id];
     for (const slug of ['north', 'south']) {
       const tenant = await createTenant(app.app.db, { name: slug, slug, owner: owner.id });
       ids[slug] = tenant.id;
@@ -124,6 +128,27 @@ describeDatabases('links in an app with tenants', (database) => {
     expect(body.code).toBe('portal_read_only');
     expect((await app.call('POST', '/portal/api/resources/requests', await enter('north'), {})).body.code).toBe('not_creatable');
     expect((await app.call('POST', '/portal/api/resources/requests', await enter('north', false), {})).body.code).toBe('portal_read_only');
+  });
+
+  test('pages that the role in the tenant does not open are not offered; the owner has them', async () => {
+    const offered = async (headers: Record<string, string>) => {
+      const { body } = await app.call('GET', '/portal/api/session', headers);
+      return body.site.resources.map(({ name }: { name: string }) => name) as string[];
+    };
+    const { token } = await portalLink(app.app.db, { user: ownerId, tenant: 'north' });
+    const { body } = await app.call('POST', '/portal/link', {}, { token, framed: true });
+    const owner = { 'x-portal-session': body.token as string };
+    const ofManagers = ['endpoints', 'deliveries', 'events', 'event-types'];
+    expect(await offered(owner)).toEqual(expect.arrayContaining(['requests', ...ofManagers]));
+    const north = await enter('north');
+    expect(await offered(north)).toContain('requests');
+    for (const page of ofManagers) {
+      expect(await offered(north)).not.toContain(page);
+      expect((await app.call('GET', `/portal/api/resources/${page}`, north)).status).toBe(403);
+      expect((await app.call('GET', `/portal/api/resources/${page}`, owner)).status).toBe(200);
+    }
+    const { text } = await app.call('GET', '/portal/api/overview', north);
+    expect(text).not.toContain('Endpoints');
   });
 
   test('while its tenant is suspended a session sees and changes nothing, on no route; that of another tenant goes on', async () => {
