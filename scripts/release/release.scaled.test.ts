@@ -97,8 +97,9 @@ describe.skipIf(!isLong)('published under another name, on a registry of loopbac
     expect(created).toContain('my-app is ready.');
     const project = join(place, 'my-app');
     await run('npm', ['install'], project);
-    // On both databases.
-    expect(await run('npm', ['test'], project, { KIT_TEST_POSTGRES_URL: inject('postgresUrl') })).toMatch(/Tests.*passed/);
+    const tested = await run('npm', ['test', '--', '--reporter=verbose'], project, { KIT_TEST_POSTGRES_URL: inject('postgresUrl') });
+    expect(tested).toMatch(/Tests.*passed/);
+    for (const database of template === 'full' ? [] : ['(sqlite)', '(postgres)']) expect(tested).toContain(`keeps the guarantees of a resource ${database}`);
     const url = await serve(project, ['start']);
     expect((await fetch(`${url}/health/ready`)).status).toBe(200);
     expect((await fetch(`${url}/docs`)).status).toBe(200);

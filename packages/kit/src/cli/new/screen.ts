@@ -39,7 +39,8 @@ export class Screen {
   }
 
   nextSteps({ folder, name }: NewProject, cwd: string, installed: boolean): void {
-    const path = relative(cwd, folder);
+    const near = relative(cwd, folder);
+    const path = near.startsWith('..') ? folder : near;
     const commands = [
       ...(path === '' ? [] : [[`cd ${/\s/.test(path) ? JSON.stringify(path) : path}`, '']]),
       ...(installed ? [] : [['npm install', '']]),

@@ -1,7 +1,7 @@
 import { type AppOptions, isAuthenticated } from 'kit';
 import { admin } from 'kit/admin';
 import { AccountController, accounts, type MailPort } from 'kit/contrib/accounts';
-import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apikeys';
+import { ApiKeyController, ApiKeyRateThrottle, apiKeys, ServiceUserController } from 'kit/contrib/apikeys';
 import { audit, TenantAuditController } from 'kit/contrib/audit';
 import { jobs } from 'kit/contrib/jobs';
 import { mcp } from 'kit/contrib/mcp';
@@ -48,6 +48,8 @@ export function appOptions(port: MailPort): AppOptions {
         '/account': AccountController,
         '/tenants': TenantController,
         '/api-keys': ApiKeyController,
+        // Programs of a company, such as a till: their keys stay when the person leaves who made them.
+        '/service-users': ServiceUserController,
         '/webhooks': TenantWebhookController,
         // What was done in a company, for its owners and admins.
         '/audit': TenantAuditController,
