@@ -99,7 +99,8 @@ describe.skipIf(!isLong)('published under another name, on a registry of loopbac
     await run('npm', ['install'], project);
     const tested = await run('npm', ['test', '--', '--reporter=verbose'], project, { KIT_TEST_POSTGRES_URL: inject('postgresUrl') });
     expect(tested).toMatch(/Tests.*passed/);
-    for (const database of template === 'full' ? [] : ['(sqlite)', '(postgres)']) expect(tested).toContain(`keeps the guarantees of a resource ${database}`);
+    for (const database of template === 'full' ? [] : ['(sqlite)', '(postgres)'])
+      expect(tested).toContain(`keeps the guarantees of a resource ${database}`);
     const url = await serve(project, ['start']);
     expect((await fetch(`${url}/health/ready`)).status).toBe(200);
     expect((await fetch(`${url}/docs`)).status).toBe(200);

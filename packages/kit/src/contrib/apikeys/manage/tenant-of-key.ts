@@ -18,7 +18,8 @@ export async function tenantOfKey(tx: Db, ownerId: string, given: string | null 
   const [only, other] = await tenants.directory.ofUser(tx, ownerId, 2);
   if (other !== undefined)
     throw coreErrors.tenant_required({
-      detail: 'The owner of the key is a member of several tenants: name the one that the key is for with `tenant` (`--tenant`), or "*" for all of them.',
+      detail:
+        'The owner of the key is a member of several tenants: name the one that the key is for with `tenant` (`--tenant`), or "*" for all of them.',
     });
   return only ?? '';
 }
