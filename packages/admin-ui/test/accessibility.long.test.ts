@@ -180,7 +180,7 @@ const more: readonly Screen[] = [
       await go(page, shop, '#/orders?filter.status.not=paid');
       await openFilters(page);
       await page.getByRole('button', { name: 'Add filter' }).click();
-      await page.getByLabel('Filter by').selectOption({ label: 'Created at' });
+      await page.getByLabel('Filter by').selectOption({ label: 'Created' });
       await page.getByRole('button', { name: 'Last 7 days' }).waitFor();
     },
   ],

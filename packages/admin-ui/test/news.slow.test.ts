@@ -79,7 +79,7 @@ test('the page of a record shows its changes, and the form says who changed what
   await adaWrites().update(id, { quantity: 11 });
   await page
     .getByRole('note')
-    .filter({ hasText: /Changed by ada just now: Quantity\. What you typed stays/ })
+    .filter({ hasText: /Changed by ada just now: Quantity\. Your input is kept/ })
     .waitFor();
   expect(await page.getByLabel('Remark').inputValue()).toBe('Ring twice');
   expect(await findings(page)).toEqual([]);

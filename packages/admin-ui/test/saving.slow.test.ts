@@ -44,7 +44,7 @@ const vouchersModule: Module = {
   migrations: [migration('0001_initial', [createTable('vouchers', { ...voucherColumns, ...customerColumn })])],
   admin: { resources: [modelResource(voucherResource, { singular: 'Voucher', group: 'Shop' })] },
 };
-const CLOSED = { percent: 'Percent', kind: 'Kind', is_stackable: 'Is stackable', labels: 'Labels', customer_id: 'Customer' };
+const CLOSED = { percent: 'Percent', kind: 'Kind', is_stackable: 'Stackable', labels: 'Labels', customer_id: 'Customer' };
 const CLOSED_REASON = 'You cannot change this field. Only users who pass isSuperuser can: the resource voucher says so in writableBy().';
 
 let folder: string;

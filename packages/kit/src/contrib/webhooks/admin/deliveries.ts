@@ -125,7 +125,7 @@ export function deliveriesScreen(place: AdminPlace): AdminResource {
     ],
     suggestions: async (context) => ({ event_type: await publishedTypes(db(context)) }),
     search: [],
-    searches: 'delivery id, event id or webhook-id',
+    searches: 'delivery, event or webhook id',
     alsoFinds: async (text) => {
       const id = text.replace(/^msg_/, '').toLowerCase();
       return { event_id: isUuid(id) ? [id] : [] };

@@ -99,7 +99,7 @@ export function eventsScreen(place: AdminPlace): AdminResource {
     ],
     suggestions: async (context) => ({ type: await publishedTypes(databaseOf(place, context)) }),
     search: ['type'],
-    searches: 'event id, webhook-id or type',
+    searches: 'event id, webhook id or type',
     alsoFinds: async (text) => {
       const id = text.replace(/^msg_/, '').toLowerCase();
       return { id: isUuid(id) ? [id] : [] };
@@ -131,7 +131,7 @@ export function eventsScreen(place: AdminPlace): AdminResource {
 /** `2 of 3`. */
 function deliveredState(count: DeliveredCount | undefined): AdminState | null {
   if (count === undefined) return null;
-  if (count.all === 0) return { value: 'none', tone: 'neutral', hint: 'No endpoint of the audience subscribes to this type.' };
+  if (count.all === 0) return { value: 'no receiver', tone: 'neutral', hint: 'No endpoint of the audience subscribes to this type.' };
   const { succeeded, failed, all } = count;
   const waiting = all - succeeded - failed;
   const tone = failed > 0 ? 'bad' : waiting > 0 ? 'info' : 'good';
