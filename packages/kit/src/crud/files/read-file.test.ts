@@ -3,9 +3,11 @@ import { expect, test } from 'vitest';
 import { INPUT_LIMITS } from '../../options/input-limits.ts';
 import { type FileRow, readFile } from './read-file.ts';
 
-async function batchesOf(text: string): Promise<(readonly FileRow[])[]> {
+async function rowsOf(text: string): Promise<FileRow[]> {
   const { rows } = await readFile(Readable.from([Buffer.from(text)]), 'jsonl', INPUT_LIMITS);
-  return Array.fromAsync(rows);
+  const found: FileRow[] = [];
+  for await (const batch of rows) found.push(...batch);
+  return found;
 }
 
 test('lines are read as they are asked for, however many arrive together', async () => {
@@ -22,7 +24,6 @@ test('lines are read as they are asked for, however many arrive together', async
 
 test('lines keep their numbers in every batch, and empty ones count', async () => {
   const lines = Array.from({ length: 250 }, (_, index) => (index % 10 === 0 ? '' : `{"n":${index + 1}}`));
-  const batches = await batchesOf(lines.join('\n'));
-  const found = batches.flat().map((row) => [row.number, 'values' in row ? row.values['n'] : undefined]);
+  const found = (await rowsOf(lines.join('\n'))).map((row) => [row.number, 'values' in row ? row.values['n'] : undefined]);
   expect(found).toEqual(lines.flatMap((line, index) => (line === '' ? [] : [[index + 1, index + 1]])));
 });
