@@ -21,8 +21,9 @@ const server = { deps: { inline: [/@modelcontextprotocol\/client/, /eventsource/
 //   *.scaled.db.test.ts   the same on both databases                                       (project db)
 //                         and all of them with KIT_TEST_LONG=1, as `npm run test:long` sets it: `scaled(short, full)`
 //   *.long.test.ts        minutes each, or no proof in a short version                     (project long alone)
-// Files of unit and db share two processes, one after the other: an own one for each took 1.2 s, to load and compile what they test.
-// Files of the others have their own.
+//                                                                                        (project isolated: the files in a list below)
+// Files share processes, one after the other: an own one for each took 1.2 s, to load and compile what they test.
+// Those of long and isolated have their own.
 const long = ['**/*.long.test.ts'];
 const database = ['**/*.db.test.ts'];
 const scaled = ['**/*.scaled.test.ts'];
@@ -39,6 +40,25 @@ const globalSetup = ['test/provision/admin-site.ts', 'test/provision/global-setu
 // Mocks of modules only work in a process that has not loaded them yet; pages of all errors have those that other tests declare.
 const isolated = ['packages/kit/src/contrib/apikeys/verify/verify.test.ts', 'test/reference-pages.test.ts'];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
+
+const integration = {
+  resolve,
+  ssr,
+  test: {
+    name: 'integration',
+    include: slow,
+    exclude: ignored,
+    globalSetup,
+    setupFiles,
+    execArgv,
+    server,
+    isolate: false,
+    // A test here starts processes, and must hold on a machine ten times busier: only a hang takes as long.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 60_000 } },
+  },
+};
 
 const longProject = {
   resolve,
@@ -98,23 +118,8 @@ export default defineConfig({
           expect: { poll: { timeout: 60_000 } },
         },
       },
-      {
-        resolve,
-        ssr,
-        test: {
-          name: 'integration',
-          include: [...slow, ...isolated],
-          exclude: ignored,
-          globalSetup,
-          setupFiles,
-          execArgv,
-          server,
-          // A test here starts processes, and must hold on a machine ten times busier: only a hang takes as long.
-          testTimeout: 600_000,
-          hookTimeout: 600_000,
-          expect: { poll: { timeout: 60_000 } },
-        },
-      },
+      integration,
+      { ...integration, test: { ...integration.test, name: 'isolated', include: isolated, isolate: true } },
       ...(process.env['KIT_TEST_LONG'] === '1' ? [longProject] : []),
     ],
   },
