@@ -31,6 +31,8 @@ export default createApp({ database: 'sqlite:./app.db', mount: { '/': { '/work':
 `;
 
 const CLIENTS = 12;
+/** A client waits up to this, times its number: the first not at all. */
+const PAUSE_MS = scaled(100, 20);
 const STOPS = scaled(2, 8);
 const REQUESTS = scaled(300, 10_000);
 /** How long a node may go on sending connections to a pod that is being stopped. */
@@ -105,7 +107,7 @@ function startClients(url: string): { stop(): Promise<ReadonlyMap<number | strin
       answers.set(answer, (answers.get(answer) ?? 0) + 1);
       total += 1;
       // Some connections are idle at each moment, for times of any length.
-      await delay(Math.random() * 20 * index);
+      await delay(Math.random() * PAUSE_MS * index);
     }
   };
   const clients = Array.from({ length: CLIENTS }, (_, index) => client(index));
