@@ -188,7 +188,7 @@ describe('it does not start, and says why', () => {
   });
 
   test('with a client in a language that is not supported', async () => {
-    const { code, stderr } = await program.run(['dev', '--client', 'api.go'], { cwd: await project() });
+    const { code, stderr } = await program.run(['dev', '--port', '0', '--client', 'api.go'], { cwd: await project() });
     expect([code, stderr]).toEqual([1, expect.stringContaining('files that end with .ts or .py')]);
   });
 
