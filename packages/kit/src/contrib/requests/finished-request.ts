@@ -20,6 +20,8 @@ import {
 export interface FinishedRequest {
   readonly id: string;
   readonly finishedAt: Date;
+  /** In UTC. */
+  readonly day: string;
   readonly durationMs: number;
   readonly method: string;
   readonly route: string | null;
@@ -56,9 +58,11 @@ export function finishedRequest(exchange: Exchange, clock: Clock): FinishedReque
   const aborted = !isComplete && !isStream;
   const status = hasResponse ? reply.statusCode : null;
   const version = reply.getHeader('x-api-version');
+  const finishedAt = clock.now();
   return {
     id: uuidv7(clock),
-    finishedAt: clock.now(),
+    finishedAt,
+    day: dayOf(finishedAt),
     durationMs: Math.round((performance.now() - exchange.startedAt) * 100) / 100,
     method: exchange.method.slice(0, METHOD_LENGTH_MAX),
     route: route === null ? null : route.path.slice(0, ROUTE_LENGTH_MAX),
@@ -79,11 +83,21 @@ export function finishedRequest(exchange: Exchange, clock: Clock): FinishedReque
   };
 }
 
-/** The tenant that the request names, once it is known to be the caller's; null where nothing proves it. Costs a statement at most, and only where the request did not ask. */
-export function provenTenant(exchange: Exchange): Promise<string | null> | null {
-  if (exchange.principal === null || exchange.route === null || exchange.isTenantAsked) return null;
+/** The tenant that the request names, once it is known to be the caller's; undefined where nothing proves it. Costs a statement at most, and only where the request did not ask. */
+export function provenTenant(exchange: Exchange): string | null | undefined | Promise<string | null> {
+  if (exchange.principal === null || exchange.route === null || exchange.isTenantAsked) return undefined;
   const found = exchange.tenant;
-  return found instanceof Promise ? found.then(idOf, () => null) : Promise.resolve(idOf(found));
+  return found instanceof Promise ? found.then(idOf, () => null) : idOf(found);
+}
+
+const DAY_MS = 86_400_000;
+let lastDay = { number: -1, text: '' };
+
+/** Most requests are of the day of the one before, and its text costs more than all the rest of a count. */
+function dayOf(at: Date): string {
+  const number = Math.floor(at.getTime() / DAY_MS);
+  if (number !== lastDay.number) lastDay = { number, text: at.toISOString().slice(0, 10) };
+  return lastDay.text;
 }
 
 function pathOf(exchange: Exchange): string | null {

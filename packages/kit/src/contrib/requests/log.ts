@@ -56,7 +56,10 @@ export class RequestLog {
   finished(exchange: Exchange): void {
     const request = finishedRequest(exchange, this.#surroundings.clock);
     const tenant = provenTenant(exchange);
-    if (tenant === null) return this.#remember(request);
+    if (!(tenant instanceof Promise)) {
+      if (tenant !== undefined) request.tenant = tenant ?? '';
+      return this.#remember(request);
+    }
     const known = this.#rememberWith(request, tenant).finally(() => this.#pending.delete(known));
     this.#pending.add(known);
   }
@@ -83,7 +86,7 @@ export class RequestLog {
 
   #remember(request: FinishedRequest): void {
     const { settings, random = Math.random } = this.#surroundings;
-    this.#tally.add(request, request.finishedAt.toISOString().slice(0, 10));
+    this.#tally.add(request);
     if (!request.failed && settings.sampleRatio < 1 && random() >= settings.sampleRatio) this.#count('left_out', 1);
     else if (!this.#hasRoomFor(request)) this.#count('dropped', 1);
     else {
