@@ -63,9 +63,12 @@ export const webhookEvents = model(
       { columns: ['id'], where: 'audience is null', name: 'webhook_events_without_audience' },
       { columns: ['ordering_key', 'id'], where: 'ordering_key is not null', name: 'webhook_events_of_record' },
       { columns: ['request_id', 'id'], where: 'request_id is not null', name: 'webhook_events_of_request' },
-      // What customers list: an event is in one of the two, and a broadcast in none. With its type: a rare one among many is found without reading their rows.
-      { columns: ['tenant_key', 'id', 'type'], where: "tenant_key <> ''", name: 'webhook_events_of_tenant' },
-      { columns: ['owner_id', 'id', 'type'], where: "tenant_key = '' and owner_id <> ''", name: 'webhook_events_of_owner' },
+      // What customers list: an event is in those of its tenant or in those of its owner, and a broadcast in none.
+      { columns: ['tenant_key', 'id'], where: "tenant_key <> ''", name: 'webhook_events_of_tenant' },
+      { columns: ['owner_id', 'id'], where: "tenant_key = '' and owner_id <> ''", name: 'webhook_events_of_owner' },
+      // A type that is rare among many events, or absent.
+      { columns: ['tenant_key', 'type', 'id'], where: "tenant_key <> ''", name: 'webhook_events_of_tenant_by_type' },
+      { columns: ['owner_id', 'type', 'id'], where: "tenant_key = '' and owner_id <> ''", name: 'webhook_events_of_owner_by_type' },
     ],
   },
 );

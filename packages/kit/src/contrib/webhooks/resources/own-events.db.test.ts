@@ -105,16 +105,16 @@ describeHookApp('the events of a customer', {}, (app) => {
         ? 'select n from generate_series(1, 20000) as n'
         : 'with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 20000) select n from numbers';
     const id = app.db.dialect === 'postgres' ? 'gen_random_uuid()' : `printf('01890000-0000-7000-8000-%012d', n)`;
-    for (const [kind, tenant, owner] of [
-      ['tenant', "'t' || (n % 50)", "''"],
-      ['owner', "''", "'u' || (n % 50)"],
-    ])
-      await app.db.query(
+    const addMany = async (first: string, kind: string, tenant: string, owner: string) =>
+      app.db.query(
         `insert into webhook_events (id, type, data, timestamp, audience, tenant_key, owner_id)
-         select ${id.replace('01890000', kind === 'owner' ? '01891111' : '01892222')}, 'many', '{}', $1, '${kind}', ${tenant}, ${owner} from (${numbers}) s`,
+         select ${id.replace('01890000', first)}, 'many', '{}', $1, '${kind}', ${tenant}, ${owner} from (${numbers}) s`,
         [app.clock.now()],
       );
-    await app.db.query(app.db.dialect === 'postgres' ? 'analyze webhook_events' : 'analyze');
+    const analyze = async () => app.db.query(app.db.dialect === 'postgres' ? 'analyze webhook_events' : 'analyze');
+    await addMany('01891111', 'tenant', "'t' || (n % 50)", "''");
+    await addMany('01892222', 'owner', "''", "'u' || (n % 50)");
+    await analyze();
     const plansOf = async (read: () => Promise<unknown>): Promise<string[]> => {
       const queries: QueryEvent[] = [];
       await observeQueries((event) => queries.push(event), read);
@@ -140,6 +140,18 @@ describeHookApp('the events of a customer', {}, (app) => {
       const plans = await plansOf(() => listed(me, path, tenant));
       expect(plans.length, `path ${path}`).toBeGreaterThan(0);
       for (const plan of plans) expect(plan, `path ${path}`).toContain(index);
+    }
+    // Among many events of their own, a type that is rare or absent.
+    await addMany('01893333', 'tenant', "'ours'", "''");
+    await addMany('01894444', 'owner', "''", `'${me.id}'`);
+    await analyze();
+    for (const [path, tenant, index] of [
+      ['/hooks/events?type=mine', undefined, 'webhook_events_of_owner_by_type'],
+      ['/tenant/events?type=absent&since=2020-01-01T00:00:00Z', 'ours', 'webhook_events_of_tenant_by_type'],
+      ['/owned/events?type=of.ours', 'ours', 'webhook_events_of_tenant_by_type'],
+    ] as const) {
+      const [plan] = await plansOf(() => listed(me, path, tenant));
+      expect(plan, `path ${path}`).toContain(index);
     }
   });
 });

@@ -17,7 +17,6 @@ export function ownEvents(using: string) {
     using,
     output: ['id', 'type', 'timestamp', 'sent'],
     filters: {
-      // By the order of ids: an index with the type would be written with each event.
       type: filter(jsonSchema<string>({ type: 'string', maxLength: EVENT_TYPE_LENGTH_MAX }), (type) => ({ type })),
       since: filter(
         jsonSchema<string>({ type: 'string', format: 'date-time' }),
