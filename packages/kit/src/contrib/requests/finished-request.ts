@@ -20,8 +20,6 @@ import {
 export interface FinishedRequest {
   readonly id: string;
   readonly finishedAt: Date;
-  /** In UTC. */
-  readonly day: string;
   readonly durationMs: number;
   readonly method: string;
   readonly route: string | null;
@@ -58,11 +56,9 @@ export function finishedRequest(exchange: Exchange, clock: Clock): FinishedReque
   const aborted = !isComplete && !isStream;
   const status = hasResponse ? reply.statusCode : null;
   const version = reply.getHeader('x-api-version');
-  const finishedAt = clock.now();
   return {
     id: uuidv7(clock),
-    finishedAt,
-    day: dayOf(finishedAt),
+    finishedAt: clock.now(),
     durationMs: Math.round((performance.now() - exchange.startedAt) * 100) / 100,
     method: exchange.method.slice(0, METHOD_LENGTH_MAX),
     route: route === null ? null : route.path.slice(0, ROUTE_LENGTH_MAX),
@@ -93,8 +89,8 @@ export function provenTenant(exchange: Exchange): string | null | undefined | Pr
 const DAY_MS = 86_400_000;
 let lastDay = { number: -1, text: '' };
 
-/** Most requests are of the day of the one before, and its text costs more than all the rest of a count. */
-function dayOf(at: Date): string {
+/** In UTC. Most requests are of the day of the one before, and its text costs as much as all the rest of a count. */
+export function dayOf(at: Date): string {
   const number = Math.floor(at.getTime() / DAY_MS);
   if (number !== lastDay.number) lastDay = { number, text: at.toISOString().slice(0, 10) };
   return lastDay.text;

@@ -6,7 +6,7 @@ import type { DbLog } from '../../db/log.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 import { DelayedWrite } from '../../work/delayed-write.ts';
-import { finishedRequest, provenTenant, type FinishedRequest } from './finished-request.ts';
+import { dayOf, finishedRequest, provenTenant, type FinishedRequest } from './finished-request.ts';
 import type { RequestsSettings } from './options.ts';
 import { writeRequests } from './store.ts';
 import { Tally } from './tally.ts';
@@ -86,7 +86,7 @@ export class RequestLog {
 
   #remember(request: FinishedRequest): void {
     const { settings, random = Math.random } = this.#surroundings;
-    this.#tally.add(request);
+    this.#tally.add(request, dayOf(request.finishedAt));
     if (!request.failed && settings.sampleRatio < 1 && random() >= settings.sampleRatio) this.#count('left_out', 1);
     else if (!this.#hasRoomFor(request)) this.#count('dropped', 1);
     else {

@@ -30,8 +30,8 @@ export class Tally {
   }
 
   /** False: there is no room for one more count. */
-  add(request: FinishedRequest): boolean {
-    const { day, method, route, version, deprecated, via, owner, tenant, keyId, failed, finishedAt: since } = request;
+  add(request: FinishedRequest, day: string): boolean {
+    const { method, route, version, deprecated, via, owner, tenant, keyId, failed, finishedAt: since } = request;
     const slot = slotOf({ day, method, route: route ?? '', version: version ?? '', deprecated, via, owner, tenant, keyId: keyId ?? '' });
     const counted = this.#counts.get(slot);
     if (counted !== undefined) {
