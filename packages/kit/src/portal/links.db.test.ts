@@ -128,9 +128,26 @@ describeDatabases('links to the portal', (database) => {
     const { site } = (await app.call('GET', '/portal/api/session', { cookie: reader.cookie })).body;
     expect(site.resources[0]).toMatchObject({ creation: { refused: expect.any(String) }, editable: false, removable: false });
     const manager = await enter({ manage: true });
-    expect((await newKey(manager)).status).toBe(201);
+    const made = await newKey(manager);
+    expect(made.status).toBe(201);
+    const rotate = () =>
+      app.call(
+        'POST',
+        '/portal/api/resources/api-keys/actions/rotate',
+        { cookie: manager.cookie, 'x-csrf-token': manager.csrf },
+        { ids: [made.body.id], fields: {} },
+      );
+    expect((await rotate()).status).toBe(200);
     clock.advance(10 * 60_000 + 1);
     expect(await status(newKey(manager))).toEqual([403, 'recent_login_required']);
+    const late = await rotate();
+    expect([late.status, late.body.code, late.text]).toEqual([403, 'recent_login_required', expect.not.stringContaining('"secret"')]);
+    // The link counts, not the click on it.
+    const waited = await link({ manage: true, expiresIn: 3600 });
+    clock.advance(10 * 60_000 + 1);
+    const cookie = cookieOf(await open(waited.token));
+    const csrf = (await app.call('GET', '/portal/api/session', { cookie })).body.csrf_token;
+    expect(await status(newKey({ cookie, csrf }))).toEqual([403, 'recent_login_required']);
     expect((await keys({ cookie: manager.cookie })).body.items).toHaveLength(1);
     clock.advance(8 * 3_600_000);
     expect((await keys({ cookie: manager.cookie })).status).toBe(401);
