@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createApiKey } from '../../kit/src/contrib/apikeys/index.ts';
 import { createEndpoint, publish } from '../../kit/src/contrib/webhooks/index.ts';
@@ -76,6 +77,12 @@ describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
     await page.goto(new URL('reference', shop.address).href);
     await page.getByRole('link', { name: '← Bean & Leaf for developers' }).waitFor();
     expect(await findings(page)).toEqual([]);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'TypeScript', exact: true }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('client.ts');
+    expect(await readFile(await download.path(), 'utf8')).toContain('/v1/');
     const tryOut = async (id: string) => {
       await page.goto(new URL(`reference#op-${id}`, shop.address).href);
       const operation = page.locator(`[id="op-${id}"]`);

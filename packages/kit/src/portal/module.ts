@@ -27,7 +27,7 @@ import { portalLinks } from './models.ts';
 import { readPortalOptions, type PortalOptions } from './options.ts';
 import { portalDeclarations, portalPages } from './declarations.ts';
 import type { PageResource } from './portal-resource.ts';
-import { portalReference } from './reference.ts';
+import { portalClients, portalReference, REFERENCE } from './reference.ts';
 import { sectionsController } from './sections-controller.ts';
 import { tenantController } from './tenant-controller.ts';
 
@@ -139,6 +139,7 @@ function controllers(
       login,
       () => site.app,
     ),
+    [`${prefix}/${REFERENCE}/clients`]: portalClients(login, () => site.app),
     // Nothing for frames where no page may frame it.
     ...(embedIn.length === 0
       ? {}

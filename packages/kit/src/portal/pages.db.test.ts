@@ -112,6 +112,28 @@ describeDatabases('pages of the portal that are not lists', (database) => {
     expect((await get('reference/facts.json')).body).toMatchObject({ session: '/portal/api/session', home: { href: './', title: 'Acme' } });
   });
 
+  test('generated clients have what this person or a key of theirs could call, and are downloads', async () => {
+    for (const [file, call] of [
+      ['client.ts', /^export /m],
+      ['client.py', /^class /m],
+    ] as const) {
+      const { status, headers, text } = await get(`reference/clients/${file}`);
+      expect(status, text).toBe(200);
+      expect(headers).toMatchObject({ 'content-disposition': `attachment; filename="${file}"`, 'x-content-type-options': 'nosniff' });
+      expect(text).toMatch(call);
+      expect(text).toContain('/v1/sums/add');
+      expect(text).not.toContain('/v1/sums/close');
+      expect(text).not.toContain('/portal/');
+      expect((await app.call('GET', `/portal/reference/clients/${file}`)).status).toBe(401);
+    }
+    expect((await get('reference/clients/client.rb')).status).toBe(422);
+    const { body } = await get('reference/facts.json');
+    expect(body.downloads).toEqual([
+      { href: 'reference/clients/client.ts', title: 'TypeScript' },
+      { href: 'reference/clients/client.py', title: 'Python' },
+    ]);
+  });
+
   test('a link shows its pages alone: no reference, no agents, no names, charts and acts of other pages', async () => {
     const { raw, apiKey: key } = await createApiKey(database.db, {
       user: ada.userId,
@@ -130,7 +152,13 @@ describeDatabases('pages of the portal that are not lists', (database) => {
     const refused = async (path: string, { cookie }: { cookie: string }) => (await get(path, { cookie })).body.code;
 
     const few = await enter(['requests', 'event-types']);
-    for (const path of ['openapi.json', 'api/pages/agents', 'api/pages/signature-check', 'api/resources/api-keys'])
+    for (const path of [
+      'openapi.json',
+      'reference/clients/client.ts',
+      'api/pages/agents',
+      'api/pages/signature-check',
+      'api/resources/api-keys',
+    ])
       expect(await refused(path, few), `path ${path}`).toBe('portal_page_not_shown');
     const { items } = (await get('api/resources/requests', few)).body;
     expect(items[0].values.key_id).toBe(key.id);
@@ -164,5 +192,7 @@ describeDatabases('pages of the portal that are not lists', (database) => {
     const { body } = await get('openapi.json', { cookie });
     expect(body.paths).toHaveProperty('/v1/sums/close');
     expect((await get('openapi.json')).body.paths).not.toHaveProperty('/v1/sums/close');
+    expect((await get('reference/clients/client.py', { cookie })).text).toContain('/v1/sums/close');
+    expect((await get('reference/clients/client.py')).text).not.toContain('/v1/sums/close');
   });
 });

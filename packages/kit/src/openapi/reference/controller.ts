@@ -47,6 +47,8 @@ export interface ReferenceFacts {
     /** The text of the link. */
     readonly title: string;
   };
+  /** Files beside the document, relative to it: generated clients. */
+  readonly downloads?: readonly { readonly href: string; readonly title: string }[];
 }
 
 /** Where to go from the address of the application itself. */

@@ -36,6 +36,13 @@ function drawHome({ home }) {
   link.hidden = false;
 }
 
+function drawDownloads({ downloads = [] }) {
+  if (downloads.length === 0) return;
+  const base = document.querySelector('a[download]').href;
+  const links = downloads.map(({ href, title }) => el('a', { class: 'button', href: new URL(href, base).href, download: true }, title));
+  document.getElementById('intro').append(el('p', { class: 'downloads' }, 'Clients for these operations: ', ...links));
+}
+
 function draw(api) {
   document.title = `${api.info.title} · API reference`;
   document.getElementById('title').textContent = api.info.title;
@@ -184,6 +191,7 @@ try {
   drawHome(pageFacts());
   if (loaded.status === 'rejected') throw loaded.reason;
   draw(loaded.value);
+  drawDownloads(pageFacts());
 } catch (error) {
   document.getElementById('list').append(el('p', { class: 'notice', role: 'alert' }, `The document could not be read: ${error.message}`));
 }
