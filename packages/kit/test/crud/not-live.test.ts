@@ -32,9 +32,17 @@ test('the roles of service users are in other tables: an app that declares their
 
 test('a state is followed where the list has the rows of one owner, and not where it has those of a tenant or of staff', () => {
   const operations = { create: false, update: false, partialUpdate: false, destroy: false, rotate: false } as const;
-  class StaffKeys extends CrudController(apiKeyResource, { permission: isStaff, audience: STAFF, output: ['id', 'state'], operations, live: true }) {}
+  class StaffKeys extends CrudController(apiKeyResource, {
+    permission: isStaff,
+    audience: STAFF,
+    output: ['id', 'state'],
+    operations,
+    live: true,
+  }) {}
   const problem = 'the field "state" depends on other records, or on the time';
-  expect(faultsOf(StaffKeys)).toContainEqual(expect.objectContaining({ id: 'E035', message: `StaffKeys: the list cannot be live: ${problem}.` }));
+  expect(faultsOf(StaffKeys)).toContainEqual(
+    expect.objectContaining({ id: 'E035', message: `StaffKeys: the list cannot be live: ${problem}.` }),
+  );
   class WithoutState extends CrudController(apiKeyResource, {
     permission: isStaff,
     audience: STAFF,
@@ -51,7 +59,9 @@ test('a handler around a live list is around its stream, too, or the app does no
     static override readonly live = true;
     override list = this.wrap('list', {}, (_, next) => next());
   }
-  expect(faultsOf(Wrapped)).toContainEqual(expect.objectContaining({ id: 'E035', message: expect.stringContaining('a handler is around its list') }));
+  expect(faultsOf(Wrapped)).toContainEqual(
+    expect.objectContaining({ id: 'E035', message: expect.stringContaining('a handler is around its list') }),
+  );
   class WrappedTwice extends AuditController {
     static override readonly live = true;
     override list = this.wrap('list', { alsoStream: true }, (_, next) => next());
