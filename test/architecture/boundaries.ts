@@ -68,6 +68,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'contrib/grants': ['declare', 'caller', 'rows', 'backends', 'grant', 'serve'],
   'contrib/jobs': ['declare', 'rows', 'start', 'running', 'queues', 'manage', 'admin', 'commands'],
   'contrib/mcp': ['tools', 'calls', 'serve'],
+  'contrib/requests': ['log', 'quotas'],
   'contrib/tenants': ['declare', 'rows', 'manage', 'serve'],
   'contrib/uploads': ['declare', 'stores', 'rows', 'life', 'serve'],
   'contrib/webhooks': [

@@ -1,7 +1,7 @@
 import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createApiKey } from '../../kit/src/contrib/apikeys/index.ts';
-import { requestLogs } from '../../kit/src/contrib/requests/log.ts';
+import { requestLogs } from '../../kit/src/contrib/requests/log/log.ts';
 import { addMember, createTenant, resumeTenant, suspendTenant } from '../../kit/src/contrib/tenants/index.ts';
 import { createEndpoint, publish } from '../../kit/src/contrib/webhooks/index.ts';
 import { revokePortalLink } from '../../kit/src/portal/index.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createApiKey } from '../../kit/src/contrib/apikeys/index.ts';
 import { createEndpoint, publish } from '../../kit/src/contrib/webhooks/index.ts';
-import { requestLogs } from '../../kit/src/contrib/requests/log.ts';
+import { requestLogs } from '../../kit/src/contrib/requests/log/log.ts';
 import { settled } from './admin-browser.ts';
 import { findings } from './axe.ts';
 import { PortalShop } from './shop/portal-shop.ts';

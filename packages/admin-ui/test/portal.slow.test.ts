@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { requestLogs } from '../../kit/src/contrib/requests/log.ts';
+import { requestLogs } from '../../kit/src/contrib/requests/log/log.ts';
 import { deliverDue, publish } from '../../kit/src/contrib/webhooks/index.ts';
 import { PortalShop } from './shop/portal-shop.ts';
 

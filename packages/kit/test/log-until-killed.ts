@@ -2,7 +2,7 @@
 import { migrateApp } from '../src/app/data/migration-modules.ts';
 import { createApp } from '../src/app/index.ts';
 import { requests } from '../src/contrib/requests/index.ts';
-import { requestLogs } from '../src/contrib/requests/log.ts';
+import { requestLogs } from '../src/contrib/requests/log/log.ts';
 import { Controller, jsonSchema, route } from '../src/http/index.ts';
 import { allowAny } from '../src/permissions/index.ts';
 

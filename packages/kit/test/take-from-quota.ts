@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { quotaCount } from '../src/contrib/requests/quota-store.ts';
-import { RedisCounter } from '../src/contrib/requests/redis-counter.ts';
+import { quotaCount } from '../src/contrib/requests/quotas/quota-store.ts';
+import { RedisCounter } from '../src/contrib/requests/quotas/redis-counter.ts';
 import { openDatabase } from '../src/db/index.ts';
 import { calendarPeriod, parseQuota } from '../src/throttle/quota.ts';
 

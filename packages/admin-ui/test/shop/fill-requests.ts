@@ -1,6 +1,6 @@
-import { Tally } from '../../../kit/src/contrib/requests/tally.ts';
-import type { FinishedRequest } from '../../../kit/src/contrib/requests/finished-request.ts';
-import { writeRequests } from '../../../kit/src/contrib/requests/store.ts';
+import { Tally } from '../../../kit/src/contrib/requests/log/tally.ts';
+import type { FinishedRequest } from '../../../kit/src/contrib/requests/log/finished-request.ts';
+import { writeRequests } from '../../../kit/src/contrib/requests/log/store.ts';
 import { uuidv7LowerBound } from '../../../kit/src/db/values/uuidv7.ts';
 import { dice, NOW } from './fill.ts';
 import type { Shop } from './shop.ts';

@@ -7,7 +7,7 @@ import type { Module } from '../app/declare/module.ts';
 import { audit } from '../contrib/audit/index.ts';
 import { job, jobs, startJob } from '../contrib/jobs/index.ts';
 import { requests } from '../contrib/requests/index.ts';
-import { requestLogs } from '../contrib/requests/log.ts';
+import { requestLogs } from '../contrib/requests/log/log.ts';
 import { tracing } from '../contrib/tracing/index.ts';
 import { webhooks } from '../contrib/webhooks/index.ts';
 import { createTable, find, migration, model, reveal, t, timestamps, versioned } from '../db/index.ts';

@@ -4,7 +4,7 @@ import { AdminApp, type Browser, cookieOf, PASSWORD, siteFolder } from '../../te
 import { ApiKeyController, apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { mcp } from '../contrib/mcp/index.ts';
 import { RequestController, requests } from '../contrib/requests/index.ts';
-import { requestLogs } from '../contrib/requests/log.ts';
+import { requestLogs } from '../contrib/requests/log/log.ts';
 import { eventType, WebhookEndpointController, webhooks } from '../contrib/webhooks/index.ts';
 import { Controller } from '../http/compile/controller.ts';
 import { route } from '../http/declare/route.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { AdminApp, type Browser, PASSWORD, siteFolder } from '../../test/admin/admin-app.ts';
 import { ApiKeyController, apiKeys } from '../contrib/apikeys/index.ts';
 import { QuotaController, RequestController, requests, UsageController } from '../contrib/requests/index.ts';
-import { requestLogs } from '../contrib/requests/log.ts';
+import { requestLogs } from '../contrib/requests/log/log.ts';
 import { eventType, publish, WebhookEndpointController, webhooks } from '../contrib/webhooks/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminApp, cookieOf, PASSWORD, siteFolder } from '../../test/admin/admin-app.ts';
 import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { RequestController, requests } from '../contrib/requests/index.ts';
-import { requestLogs } from '../contrib/requests/log.ts';
+import { requestLogs } from '../contrib/requests/log/log.ts';
 import { addMember, createTenant, suspendTenant, TenantController, tenants } from '../contrib/tenants/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { portal, portalLink } from './index.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { AdminApp, siteFolder } from '../../test/admin/admin-app.ts';
 import { ApiKeyController, apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { QuotaController, RequestController, requests, UsageController } from '../contrib/requests/index.ts';
-import { requestLogs } from '../contrib/requests/log.ts';
+import { requestLogs } from '../contrib/requests/log/log.ts';
 import { addMember, createTenant, removeMember, resumeTenant, suspendTenant, TenantController, tenants } from '../contrib/tenants/index.ts';
 import { purgeTenants } from '../contrib/tenants/manage/purge.ts';
 import { deleteTenant, restoreTenant } from '../contrib/tenants/manage/tenants.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminApp, PASSWORD, siteFolder } from '../../test/admin/admin-app.ts';
 import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { QuotaController, RequestController, requests, UsageController } from '../contrib/requests/index.ts';
-import { requestLogs } from '../contrib/requests/log.ts';
+import { requestLogs } from '../contrib/requests/log/log.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { portal } from './index.ts';

@@ -1,7 +1,7 @@
 import { organization } from 'better-auth/plugins';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { admin } from '../../src/admin/index.ts';
-import { requestLogs } from '../../src/contrib/requests/log.ts';
+import { requestLogs } from '../../src/contrib/requests/log/log.ts';
 import { requests } from '../../src/contrib/requests/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { siteFolder } from '../admin/admin-app.ts';

@@ -10,7 +10,7 @@ import { newestDeliveriesOf } from '../../src/contrib/webhooks/endpoints/managem
 import { publish } from '../../src/contrib/webhooks/index.ts';
 import { startJob } from '../../src/contrib/jobs/index.ts';
 import { requests } from '../../src/contrib/requests/index.ts';
-import { removeOld } from '../../src/contrib/requests/store.ts';
+import { removeOld } from '../../src/contrib/requests/log/store.ts';
 import type { Database } from '../../src/db/engine/db.ts';
 import { pruneRecords } from '../../src/http/idempotency/record-store.ts';
 import type { FakeClock } from '../../src/testing/fake-clock.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accounts, accountsOf, createUser } from '../../src/contrib/accounts/index.ts';
-import type { FinishedRequest } from '../../src/contrib/requests/finished-request.ts';
+import type { FinishedRequest } from '../../src/contrib/requests/log/finished-request.ts';
 import { requests } from '../../src/contrib/requests/index.ts';
-import { writeRequests } from '../../src/contrib/requests/store.ts';
-import { type CountedRequests, Tally } from '../../src/contrib/requests/tally.ts';
+import { writeRequests } from '../../src/contrib/requests/log/store.ts';
+import { type CountedRequests, Tally } from '../../src/contrib/requests/log/tally.ts';
 import { createTenant, tenants } from '../../src/contrib/tenants/index.ts';
 
 import { eraseSubject } from '../../src/crud/subjects/erase-subject.ts';

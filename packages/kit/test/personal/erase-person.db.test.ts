@@ -11,7 +11,7 @@ import { audit } from '../../src/contrib/audit/index.ts';
 import { grant, objectActions, objectGrants } from '../../src/contrib/grants/index.ts';
 import { job, jobs, startJob } from '../../src/contrib/jobs/index.ts';
 import { requests } from '../../src/contrib/requests/index.ts';
-import { requestLogs } from '../../src/contrib/requests/log.ts';
+import { requestLogs } from '../../src/contrib/requests/log/log.ts';
 import { tenants } from '../../src/contrib/tenants/index.ts';
 import { diskStore, uploads } from '../../src/contrib/uploads/index.ts';
 import { insertUpload } from '../../src/contrib/uploads/rows/store.ts';

@@ -9,7 +9,7 @@ import { sealEntries } from '../../src/contrib/audit/chain/seal.ts';
 import { job, jobs, startJob } from '../../src/contrib/jobs/index.ts';
 import { pruneJobs } from '../../src/contrib/jobs/running/prune.ts';
 import { requests } from '../../src/contrib/requests/index.ts';
-import { removeOld } from '../../src/contrib/requests/store.ts';
+import { removeOld } from '../../src/contrib/requests/log/store.ts';
 import { createEndpoint, publish, webhooks } from '../../src/contrib/webhooks/index.ts';
 import { prune as pruneWebhooks } from '../../src/contrib/webhooks/delivery/prune.ts';
 import { CrudController, many, resource } from '../../src/crud/index.ts';

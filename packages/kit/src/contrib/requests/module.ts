@@ -3,20 +3,20 @@ import type { Database } from '../../db/engine/db.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 import { Retention } from '../../work/retention.ts';
 import { requestsAdmin } from './admin.ts';
-import { LOG_OUTCOMES, RequestLog, requestLogs } from './log.ts';
+import { LOG_OUTCOMES, RequestLog, requestLogs } from './log/log.ts';
 import { requestMigrations } from './migrations/all.ts';
 import { requestErrors } from './errors.ts';
 import { requestLog, requestQuotas, requestUsage } from './models.ts';
 import { readRequestsOptions, type RequestsOptions } from './options.ts';
 import { requestsPortal } from './portal.ts';
-import { databaseCounter, quotaCounters } from './quota-counter.ts';
-import { removeOldCounts } from './quota-store.ts';
-import { countRequest, usageOf } from './quotas.ts';
-import { RedisCounter } from './redis-counter.ts';
+import { databaseCounter, quotaCounters } from './quotas/quota-counter.ts';
+import { removeOldCounts } from './quotas/quota-store.ts';
+import { countRequest, usageOf } from './quotas/quotas.ts';
+import { RedisCounter } from './quotas/redis-counter.ts';
 import { quotaResource, requestResource, usageResource } from './resource.ts';
-import { removeOld } from './store.ts';
-import { useOfTenants } from './tenant-use.ts';
-import { recordPeriods } from './usage-recorded.ts';
+import { removeOld } from './log/store.ts';
+import { useOfTenants } from './quotas/tenant-use.ts';
+import { recordPeriods } from './quotas/usage-recorded.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -19,8 +19,8 @@ import { accountsOf } from '../accounts/users/accounts.ts';
 import { apiKeys, createApiKey } from '../apikeys/index.ts';
 import { mcp } from '../mcp/index.ts';
 import { RequestController, requestResource, requests, UsageController, usageResource } from './index.ts';
-import { requestLogs } from './log.ts';
-import { removeOld } from './store.ts';
+import { requestLogs } from './log/log.ts';
+import { removeOld } from './log/store.ts';
 
 const Answer = z.object({ ok: z.boolean() });
 const answer = () => ({ ok: true });

@@ -1,7 +1,7 @@
 // The rows of counts that Redis counts. `used` is what Redis counted, as far as it was written here (`counted_in_redis`), and what was counted here while Redis
 // did not answer. Redis tells its own as a total that only grows: writing it twice, late or in another order changes nothing.
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
-import type { Db } from '../../db/engine/db.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { countValues, type QuotaCount } from './quota-store.ts';
 
 /** What Redis counted in the period so far, and the quota it was counted against. */

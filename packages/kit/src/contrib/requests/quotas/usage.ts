@@ -1,7 +1,7 @@
-import type { PeriodUsage } from '../../app/declare/registry.ts';
-import type { Db } from '../../db/engine/db.ts';
-import { readOptions, requireArguments } from '../../options/read-options.ts';
-import { aDate, queryable, text } from '../../options/value-rule.ts';
+import type { PeriodUsage } from '../../../app/declare/registry.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { readOptions, requireArguments } from '../../../options/read-options.ts';
+import { aDate, queryable, text } from '../../../options/value-rule.ts';
 import { usageOf } from './quotas.ts';
 
 /** Exactly one of `key`, `owner` and `tenant`. */

@@ -1,5 +1,5 @@
-import { moduleState } from '../../app/assemble/module-state.ts';
-import type { Db } from '../../db/engine/db.ts';
+import { moduleState } from '../../../app/assemble/module-state.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { takeRequest, type QuotaCount, type QuotaRow, type Taken } from './quota-store.ts';
 
 /** Where requests are counted. Of N parallel requests against a quota of L exactly L are admitted, whichever process they come from. */

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { createPostgresDatabase } from 'kit/testing';
-import { TcpProxy } from '../../../../../test/provision/tcp-proxy.ts';
-import { runUntilKilled } from '../../../test/run-until-killed.ts';
-import type { Authenticator } from '../../auth/index.ts';
-import { openDatabase } from '../../db/open/open-database.ts';
-import { Controller, jsonSchema, route } from '../../http/index.ts';
-import { allowAny } from '../../permissions/index.ts';
-import { describeDatabases } from '../../testing/databases.ts';
-import { testApp } from '../../testing/test-app.ts';
-import { metrics } from '../metrics/index.ts';
-import { requests } from './index.ts';
+import { TcpProxy } from '../../../../../../test/provision/tcp-proxy.ts';
+import { runUntilKilled } from '../../../../test/run-until-killed.ts';
+import type { Authenticator } from '../../../auth/index.ts';
+import { openDatabase } from '../../../db/open/open-database.ts';
+import { Controller, jsonSchema, route } from '../../../http/index.ts';
+import { allowAny } from '../../../permissions/index.ts';
+import { describeDatabases } from '../../../testing/databases.ts';
+import { testApp } from '../../../testing/test-app.ts';
+import { metrics } from '../../metrics/index.ts';
+import { requests } from '../index.ts';
 import { requestLogs } from './log.ts';
 
 class Open extends Controller {

@@ -1,10 +1,10 @@
-import { domainEvent } from '../../events/domain-event.ts';
-import { emit } from '../../events/emit.ts';
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
-import type { Clock } from '../../db/clock.ts';
-import type { Db } from '../../db/engine/db.ts';
-import { jsonSchema } from '../../http/declare/json-schema.ts';
-import { QUOTA_KINDS } from './models.ts';
+import { domainEvent } from '../../../events/domain-event.ts';
+import { emit } from '../../../events/emit.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Clock } from '../../../db/clock.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { jsonSchema } from '../../../http/declare/json-schema.ts';
+import { QUOTA_KINDS } from '../models.ts';
 import { quotaCounters } from './quota-counter.ts';
 import { markRecorded, unrecorded, type QuotaRow } from './quota-store.ts';
 

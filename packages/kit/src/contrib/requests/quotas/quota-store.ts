@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { exceptHeld, heldSubjects } from '../../app/data/legal-holds.ts';
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
-import type { Db } from '../../db/engine/db.ts';
-import { skipLocked } from '../../work/lock-patience.ts';
-import type { CalendarPeriod, Quota } from '../../throttle/quota.ts';
-import { type QUOTA_KINDS, requestQuotas } from './models.ts';
+import { exceptHeld, heldSubjects } from '../../../app/data/legal-holds.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { skipLocked } from '../../../work/lock-patience.ts';
+import type { CalendarPeriod, Quota } from '../../../throttle/quota.ts';
+import { type QUOTA_KINDS, requestQuotas } from '../models.ts';
 
 /** Whose requests are counted. `owner` and `tenant` say who may see the count. */
 export interface QuotaSubject {

@@ -1,11 +1,11 @@
-import type { Clock } from '../../db/clock.ts';
-import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
-import { isStorableText } from '../../db/values/storable-text.ts';
-import { uuidv7 } from '../../db/values/uuidv7.ts';
-import { withoutKeys } from '../../auth/people/without-keys.ts';
-import { REQUEST_ID_LENGTH_MAX } from '../../http/exchange/acting-request.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
-import { declaredQueryNames, maskedPath } from '../../middleware/masking.ts';
+import type { Clock } from '../../../db/clock.ts';
+import { IDENTITY_LENGTH_MAX } from '../../../db/values/identity-length.ts';
+import { isStorableText } from '../../../db/values/storable-text.ts';
+import { uuidv7 } from '../../../db/values/uuidv7.ts';
+import { withoutKeys } from '../../../auth/people/without-keys.ts';
+import { REQUEST_ID_LENGTH_MAX } from '../../../http/exchange/acting-request.ts';
+import type { Exchange } from '../../../http/exchange/exchange.ts';
+import { declaredQueryNames, maskedPath } from '../../../middleware/masking.ts';
 import {
   CODE_LENGTH_MAX,
   METHOD_LENGTH_MAX,
@@ -14,7 +14,7 @@ import {
   SCHEME_LENGTH_MAX,
   VERSION_LENGTH_MAX,
   type REQUEST_CHANNELS,
-} from './models.ts';
+} from '../models.ts';
 
 /** A row of the log. */
 export interface FinishedRequest {

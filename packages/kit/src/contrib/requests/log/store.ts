@@ -1,11 +1,11 @@
-import { erasedSubjects } from '../../app/data/erased-subjects.ts';
-import { exceptHeld, heldSubjects } from '../../app/data/legal-holds.ts';
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
-import type { Db } from '../../db/engine/db.ts';
-import { uuidv7LowerBound } from '../../db/values/uuidv7.ts';
-import { skipLocked } from '../../work/lock-patience.ts';
+import { erasedSubjects } from '../../../app/data/erased-subjects.ts';
+import { exceptHeld, heldSubjects } from '../../../app/data/legal-holds.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { uuidv7LowerBound } from '../../../db/values/uuidv7.ts';
+import { skipLocked } from '../../../work/lock-patience.ts';
 import type { FinishedRequest } from './finished-request.ts';
-import { requestLog, requestUsage } from './models.ts';
+import { requestLog, requestUsage } from '../models.ts';
 import type { CountedRequests } from './tally.ts';
 
 type Field<R> = readonly [column: string, type: string, value: (row: R) => unknown];

@@ -1,6 +1,6 @@
-import type { TenantUse } from '../../app/declare/registry.ts';
-import type { Db } from '../../db/engine/db.ts';
-import { requestLogs } from './log.ts';
+import type { TenantUse } from '../../../app/declare/registry.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { requestLogs } from '../log/log.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;

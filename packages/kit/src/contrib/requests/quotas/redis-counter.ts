@@ -1,10 +1,10 @@
-import type { Clock } from '../../db/clock.ts';
-import type { Database } from '../../db/engine/db.ts';
-import type { DbLog } from '../../db/log.ts';
-import { Outage } from '../../throttle/outage.ts';
-import { redisScript, sendToRedis } from '../../throttle/redis-client.ts';
-import { DelayedWrite } from '../../work/delayed-write.ts';
-import type { RedisQuotas } from './options.ts';
+import type { Clock } from '../../../db/clock.ts';
+import type { Database } from '../../../db/engine/db.ts';
+import type { DbLog } from '../../../db/log.ts';
+import { Outage } from '../../../throttle/outage.ts';
+import { redisScript, sendToRedis } from '../../../throttle/redis-client.ts';
+import { DelayedWrite } from '../../../work/delayed-write.ts';
+import type { RedisQuotas } from '../options.ts';
 import type { QuotaCounter } from './quota-counter.ts';
 import { takeRequest, type QuotaCount, type QuotaRow, type Taken } from './quota-store.ts';
 import { addCounted, beginCount, takeBack, type CountParts, type RedisCount } from './redis-count-store.ts';

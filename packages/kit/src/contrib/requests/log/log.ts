@@ -1,13 +1,13 @@
-import { moduleState } from '../../app/assemble/module-state.ts';
-import type { Clock } from '../../db/clock.ts';
-import type { Database } from '../../db/engine/db.ts';
-import { isConnectionFailure } from '../../db/engine/postgres/connection-failure.ts';
-import type { DbLog } from '../../db/log.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
-import type { Counter } from '../../observe/metric-registry.ts';
-import { DelayedWrite } from '../../work/delayed-write.ts';
+import { moduleState } from '../../../app/assemble/module-state.ts';
+import type { Clock } from '../../../db/clock.ts';
+import type { Database } from '../../../db/engine/db.ts';
+import { isConnectionFailure } from '../../../db/engine/postgres/connection-failure.ts';
+import type { DbLog } from '../../../db/log.ts';
+import type { Exchange } from '../../../http/exchange/exchange.ts';
+import type { Counter } from '../../../observe/metric-registry.ts';
+import { DelayedWrite } from '../../../work/delayed-write.ts';
 import { dayOf, finishedRequest, provenTenant, type FinishedRequest } from './finished-request.ts';
-import type { RequestsSettings } from './options.ts';
+import type { RequestsSettings } from '../options.ts';
 import { writeRequests } from './store.ts';
 import { Tally } from './tally.ts';
 

@@ -1,14 +1,14 @@
-import type { PeriodUsage } from '../../app/declare/registry.ts';
-import type { Db } from '../../db/engine/db.ts';
-import { isStorableText } from '../../db/values/storable-text.ts';
-import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
-import type { KitError } from '../../errors/kit-error.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
-import type { ThrottleResult } from '../../throttle/enforce.ts';
-import { calendarPeriod, parseQuota } from '../../throttle/quota.ts';
-import { requestErrors } from './errors.ts';
-import { requestLogs } from './log.ts';
-import type { QuotaOf, RequestsSettings } from './options.ts';
+import type { PeriodUsage } from '../../../app/declare/registry.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { isStorableText } from '../../../db/values/storable-text.ts';
+import { IDENTITY_LENGTH_MAX } from '../../../db/values/identity-length.ts';
+import type { KitError } from '../../../errors/kit-error.ts';
+import type { Exchange } from '../../../http/exchange/exchange.ts';
+import type { ThrottleResult } from '../../../throttle/enforce.ts';
+import { calendarPeriod, parseQuota } from '../../../throttle/quota.ts';
+import { requestErrors } from '../errors.ts';
+import { requestLogs } from '../log/log.ts';
+import type { QuotaOf, RequestsSettings } from '../options.ts';
 import { quotaCounters } from './quota-counter.ts';
 import { countsAt, quotaCount, type CountedPeriod, type QuotaCount, type QuotaRow, type QuotaSubject } from './quota-store.ts';
 
