@@ -207,7 +207,7 @@ describe.each(builds)('%s', (_name, verify) => {
     }
   });
 
-  test('headers that are none are an error of the caller, which names them', async () => {
+  test('invalid headers are an error of the caller, which names them', async () => {
     for (const none of [undefined, null, 'webhook-id: a', 7])
       expect(await reasonOf(secret, none as unknown as typeof headers, body, at)).toBe('TypeError');
     expect(() => onNode.verifySignature(secret, undefined as never, body)).toThrow('Pass the headers of the request');
