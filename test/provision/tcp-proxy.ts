@@ -10,6 +10,8 @@ export class TcpProxy {
   readonly #server: ReturnType<typeof createServer>;
   readonly #pairs = new Set<Pair>();
   readonly #sockets = new Set<Socket>();
+  /** To the server, of connections that were silenced and then closed by their client: the server was not told. */
+  readonly #abandoned = new Set<Socket>();
   #target: number | 'nowhere';
   /** Each chunk is forwarded so much later. */
   delayMs = 0;
@@ -63,6 +65,16 @@ export class TcpProxy {
     return [...this.#pairs].filter((pair) => pair.target === target).length;
   }
 
+  /** Connections that only the server has. */
+  get abandonedConnections(): number {
+    return this.#abandoned.size;
+  }
+
+  /** What a server does once its keep-alive has noticed. */
+  endAbandoned(): void {
+    for (const socket of this.#abandoned) socket.destroy();
+  }
+
   async stop(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     await new Promise((closed) => this.#server.close(closed));
@@ -90,6 +102,8 @@ export class TcpProxy {
       });
       from.on('close', () => {
         this.#sockets.delete(from);
+        this.#abandoned.delete(from);
+        if (from === client && pair.isSilent && server !== undefined && !server.destroyed) this.#abandoned.add(server);
         this.#pairs.delete(pair);
         pass(() => to?.destroy());
       });
