@@ -71,13 +71,15 @@ describeDatabases(
       await site.send(staff, 'PATCH', `resources/api-keys/${apiKey.id}`, { name: 'Weekly', scopes: ['orders:read'], rate_limit: '5/min' });
       const { item, record } = await newest('api_key.updated');
       expect(item.values.target).toEqual({ resource: 'api-keys', id: apiKey.id, text: 'Weekly' });
+      // In the words of the site, without the columns that every change sets.
+      expect(item.values.changed).toEqual(['Name', 'Rate limit', 'Scopes']);
       const section = changes(record);
       expect(section?.title).toBe('Changes');
       expect(section?.rows).toEqual(
         expect.arrayContaining([
-          { name: 'name', before: 'Nightly', after: 'Weekly' },
-          { name: 'scopes', before: ['orders:read', 'orders:write'], after: ['orders:read'] },
-          { name: 'rate_limit', after: '5/min' },
+          { name: 'name', label: 'Name', before: 'Nightly', after: 'Weekly' },
+          { name: 'scopes', label: 'Scopes', before: ['orders:read', 'orders:write'], after: ['orders:read'] },
+          { name: 'rate_limit', label: 'Rate limit', after: '5/min' },
         ]),
       );
       // The difference stands for both states: no dump of either.

@@ -115,6 +115,9 @@ async function cellsOf(items: readonly object[], context: AdminContext): Promise
   return ids.map((id) => cells.get(id) ?? {});
 }
 
+/** Columns that every change sets: the list leaves them out, the entry has them. */
+const STAMPS: ReadonlySet<string> = new Set(['updated_at', 'version']);
+
 function entryCells({ linkTo }: AdminContext, entry: StoredEntry, names: Names, sights: Sights): Readonly<Record<string, AdminValue>> {
   const { action, actor_id, actor_name, actor_scheme, credential_id, target_type, target_id } = entry;
   const name = nameOf(entry, names, sights);
@@ -124,7 +127,9 @@ function entryCells({ linkTo }: AdminContext, entry: StoredEntry, names: Names, 
     action_name: action,
     actor_name: actor_id === null ? actor_name : (linkTo('user', actor_id, actor_name ?? actor_id) ?? actor_name),
     target: linkTo(target_type, target_id, name) ?? name,
-    changed: shownChanges(changesOf(entry.before, entry.after), entry, sights).map((change) => labelOf(change.name)),
+    changed: shownChanges(changesOf(entry.before, entry.after), entry, sights)
+      .filter((change) => !STAMPS.has(change.name))
+      .map((change) => labelOf(change.name)),
     credential_id: credential_id === null ? null : ((actor_scheme === null ? null : linkTo(actor_scheme, credential_id)) ?? credential_id),
   };
 }
@@ -151,7 +156,7 @@ async function changeSections({
           : after === null && before !== null
             ? 'Values of the deleted record'
             : 'Changes',
-      rows: changeRows(context, { changes, references, names }),
+      rows: changeRows(context, { changes, references, names }).map((row) => Object.assign(row, { label: labelOf(row.name) })),
       empty: isHidden ? 'You cannot see this record, so its values are not shown.' : 'No field was changed.',
     },
     ...(metadata === null || isHidden ? [] : [{ kind: 'json', title: 'Metadata', value: metadata } as const]),

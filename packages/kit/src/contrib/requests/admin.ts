@@ -111,7 +111,7 @@ const quotaScreen = screen(quotaResource, {
   singular: 'period',
   group: 'API',
   icon: 'usage',
-  description: 'What API keys, users and tenants used of their quotas by calendar period (UTC). Exact: it is counted with each request.',
+  description: 'Quota use of API keys, users and tenants by calendar period (UTC). Every request is counted immediately.',
   title: 'whose',
   columns: [
     'kind',
