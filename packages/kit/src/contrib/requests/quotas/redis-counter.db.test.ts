@@ -230,7 +230,7 @@ describeDatabases('quotas that Redis counts', (database) => {
     expect(admitted(await takeMany(later, [count], 30))).toBe(8);
   });
 
-  test('the count of somebody who was erased begins anew', async () => {
+  test('the count of an erased user begins at 0', async () => {
     const [counter, count] = [counterOf(ioredis(redis.url)), countOf('20/month')];
     await takeMany(counter, [count], 12);
     await counter.stop();
