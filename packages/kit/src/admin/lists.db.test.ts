@@ -205,7 +205,7 @@ describeDatabases('lists of the admin site', (database) => {
 
   test('a search looks into what the controller of the resource declares, word by word', async () => {
     await parcel({ code: 'E-1', remark: 'left at the door' });
-    expect((await shape('parcels')).searches).toBe('code, remark');
+    expect((await shape('parcels')).searches).toBe('code or remark');
     const found = async (search: string) =>
       (await site.get(staff, `resources/parcels?search=${encodeURIComponent(search)}`)).body.items.map(
         (item: { title: string }) => item.title,
