@@ -190,12 +190,12 @@ class Exchange {
   #stream(section: Section, credential: Credential): void {
     const { application, profile } = section.definition;
     const { roster, audit, streams, stopping } = this.#service;
-    const record = { endpoint: 'stream', caller: credential.name, application, profile, generation: section.installed.generation } as const;
+    const record = { endpoint: 'stream', caller: credential.name, application, profile } as const;
     // A stream opened now would stay open and delay the stop until its deadline.
     if (stopping || streams.open >= roster.maxStreamConnections) {
       return this.#respond(STREAMS_EXHAUSTED, { ...record, outcome: 'unavailable' });
     }
-    this.#record({ ...record, outcome: 'served' }, 200);
+    this.#record({ ...record, generation: section.installed.generation, outcome: 'served' }, 200);
     if (this.#request.method === 'HEAD') {
       return audit.afterFlush(() => sendResponse(this.#response, { status: 200, headers: STREAM_HEADERS, body: '' }, true, true));
     }

@@ -92,7 +92,7 @@ test('at the ceiling the response is 503 with Retry-After, and a closed stream m
   await openStream(running, {}, 'orders/prod', OTHER_TOKEN);
   const refused = await running.ask('/billing/prod/stream');
   expect([refused.status, refused.headers['retry-after'], refused.json().code]).toEqual([503, '5', 'unavailable']);
-  expect(running.audit.at(-1)).toMatchObject({ endpoint: 'stream', outcome: 'unavailable', caller: 'billing-service' });
+  expect(running.audit.at(-1)).toMatchObject({ endpoint: 'stream', outcome: 'unavailable', caller: 'billing-service', generation: null });
   first.sent.destroy();
   await eventually(() => running.server.streams.open === 1, 'the place to be free');
   expect((await openStream(running)).status).toBe(200);

@@ -173,7 +173,7 @@ describeDatabases('users in the admin site', (database) => {
       const other = await site.browser();
       expect(await read(other.userId)).toMatchObject({ removable: true });
       const done = await site.send(staff, 'DELETE', `resources/users/${other.userId}`);
-      expect(done).toMatchObject({ status: 200, body: { message: expect.stringMatching(/ removed\.$/) } });
+      expect(done).toMatchObject({ status: 200, body: { message: expect.stringMatching(/ deleted\.$/) } });
       expect((await site.get(other, 'session')).status).toBe(401);
       expect((await auditLog(database.db, { target_id: other.userId })).at(-1)?.action).toBe('user.deleted');
       const owner = await site.browser({ is_staff: true, is_superuser: true });

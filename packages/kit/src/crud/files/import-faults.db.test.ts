@@ -58,7 +58,7 @@ describeDatabases('errors of an import', (database) => {
     };
     const keys = [1, 'two'];
     const shape = await faultsIn({ name: 'n'.repeat(21), counts: [1, 1.5], door: { color: 'red', pin: 's3cret-pin', keys } });
-    expect(shape).toContain('counts.1: Must be integer.');
+    expect(shape).toContain('counts.1: Must be an integer.');
     expect(shape.filter((message) => message.startsWith('door.keys.1: '))).toHaveLength(2);
     const rules = await faultsIn({ name: 'n', counts: [1], door: { color: 'red', pin: 's3cret-pin', keys: [1] } });
     expect(new Set(rules)).toEqual(new Set(['door.color: "red" is too short.', 'door.pin: Not valid.']));

@@ -9,7 +9,7 @@ export const tickets = model(
   {
     id: t.uuidv7().pk(),
     organization_id: t.ref(() => organizations).readOnly(),
-    author_id: t.uuid().readOnly(),
+    author_id: t.uuid().readOnly().person(),
     subject: t.text(200),
     body: t.text(),
     priority: t.enum(['normal', 'urgent']).dbDefault('normal'),

@@ -90,7 +90,7 @@ describeDatabases('processes that are killed while they write the request log', 
   test('lose at most what waited, and rows and counts agree', async () => {
     for (const lines of [2, 9]) {
       const [before] = lines === 2 ? [undefined] : await database.db.query<{ n: number | bigint }>('select count(*) as n from request_log');
-      const served = await runUntilKilled(join(import.meta.dirname, '../../../test/log-until-killed.ts'), [database.url], lines);
+      const served = await runUntilKilled(join(import.meta.dirname, '../../../../test/log-until-killed.ts'), [database.url], lines);
       const [rows] = await database.db.query<{ n: number | bigint }>('select count(*) as n from request_log');
       const [counts] = await database.db.query<{ n: number | bigint }>('select sum(requests) as n from request_usage');
       expect(served).toBeGreaterThan(0);

@@ -262,7 +262,7 @@ describeDatabases('quotas that Redis counts', (database) => {
 });
 
 function startTaking(values: readonly string[]) {
-  const script = join(import.meta.dirname, '../../../test/take-from-quota.ts');
+  const script = join(import.meta.dirname, '../../../../test/take-from-quota.ts');
   const child = spawn(process.execPath, ['--conditions=source', script, ...values], { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = new Promise<void>((done) => child.once('exit', () => done()));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
