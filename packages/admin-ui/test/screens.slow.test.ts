@@ -607,8 +607,8 @@ describe('the audit log', () => {
     await heading('Loyalty app v2');
     await page.goBack();
     await page.locator('tbody').getByRole('link').first().click();
-    await page.getByText('rate_limit').first().waitFor();
-    await page.getByRole('region', { name: 'Changes' }).getByRole('row').filter({ hasText: 'rate_limit' }).getByText('30/min').waitFor();
+    await page.getByText('Rate limit').first().waitFor();
+    await page.getByRole('region', { name: 'Changes' }).getByRole('row').filter({ hasText: 'Rate limit' }).getByText('30/min').waitFor();
     await expect.poll(() => page.getByRole('link', { name: 'Edit' }).count()).toBe(0);
     await expect.poll(() => page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
   });

@@ -385,7 +385,8 @@ const EXITS: Readonly<Record<string, Exit>> = {
   'live deliveries': ({ session }, place) => followed(place, `/v1/hooks/${place.hook}/deliveries`, { ...session, 'x-tenant': TENANT }),
   'portal deliveries': portalPage('link', 'resources/deliveries'),
   'portal deliveries of a login': portalPage('login', 'resources/deliveries'),
-  'portal events': portalPage('link', 'resources/events'),
+  // Other exits have events of the tenant, too: more than a page.
+  'portal events': portalPage('link', `resources/events?filter.type=${TOLD}`),
   'portal overview': async ({ user }, { kit }) => {
     const token = await opened(kit, (await portalLink(kit.app.db, { user, tenant: TENANT })).token);
     return async () => {

@@ -34,10 +34,15 @@ export interface VersionsByPath {
 
 /** A version of the API with its own rules. The short form is just its controllers. */
 export interface VersionMount {
+  /** Its controllers by path: `{ "/orders": OrderController }`. */
   readonly controllers: Controllers;
+  /** Marks all of its routes as deprecated: responses carry `Deprecation`, and `Sunset` where its date is given. */
   readonly deprecated?: boolean | Deprecation;
+  /** Turns exceptions of its routes into responses, before the map of the app. */
   readonly errors?: ErrorMap;
+  /** Around its routes, within the middleware of the app. */
   readonly middleware?: readonly Middleware[];
+  /** Limits of its routes, after those of the app. */
   readonly throttles?: readonly Throttle[];
   /** Added to every route under it. */
   readonly permission?: Permission;

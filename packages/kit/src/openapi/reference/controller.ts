@@ -48,7 +48,12 @@ export interface ReferenceFacts {
     readonly title: string;
   };
   /** Files beside the document, relative to it: generated clients. */
-  readonly downloads?: readonly { readonly href: string; readonly title: string }[];
+  readonly downloads?: readonly {
+    /** Where the file is, relative to the page. */
+    readonly href: string;
+    /** The text of the link. */
+    readonly title: string;
+  }[];
 }
 
 /** Where to go from the address of the application itself. */
