@@ -54,6 +54,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'contrib/webhooks/resources/endpoints.ts': OWN_FLAG,
   'contrib/webhooks/schemas.ts': OWN_FLAG,
   'crud/declare/people.ts': SHOWN,
+  'crud/live/known-people.ts': 'the state of a row shows whether its owner is active',
+  'crud/live/shared-access.ts': 'the same, asked once for all streams',
   'crud/policy/people-join.ts': SHOWN,
   'crud/policy/row-scope.ts': ADMITTED,
   'crud/read/read.ts': SHOWN,

@@ -451,9 +451,9 @@ describe('deliveries', () => {
     await at('#/deliveries?filter.status=failed');
     const failed = (await one<{ n: number }>("select count(*) n from webhook_deliveries where status = 'failed'"))?.n ?? 0;
     await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
-    await page.getByRole('button', { name: 'Resend' }).click();
+    await page.getByRole('button', { name: 'Send again' }).click();
     await dialog().getByText(`Affects ${failed} deliveries:`).waitFor();
-    await dialog().getByRole('button', { name: 'Resend' }).click();
+    await dialog().getByRole('button', { name: 'Send again' }).click();
     await said(/./);
     expect(
       (await one<{ n: number }>("select count(*) n from webhook_deliveries where status = 'pending' and attempts = 0"))?.n,
@@ -491,7 +491,7 @@ describe('deliveries', () => {
     await facts.getByText('held', { exact: true }).first().waitFor();
     await facts.getByText('Waits for', { exact: true }).waitFor();
     await page.getByText('Nothing was sent yet: it waits for an earlier delivery.').waitFor();
-    await expect.poll(() => page.getByRole('button', { name: 'Resend' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Send the earlier one now' }).click();
     await dialog().getByRole('button', { name: 'Send the earlier one' }).click();
     await said('1 earlier delivery queued again.');

@@ -150,12 +150,15 @@ test('a client that goes away in the middle of JSON is not a failure of the serv
   const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line) as { level: number }) });
   app = createApp({ database: 'sqlite::memory:', mount: { '/v1': { '/x': FileController } }, log });
   const address = await app.listen({ port: 0 });
-  for (const path of ['json', 'nowhere']) {
+  for (const [path, expected] of [
+    ['json', 'malformed_body'],
+    ['nowhere', 'not_found'],
+  ]) {
     lines.length = 0;
     const connection = await RawConnection.open(address);
     connection.send(`POST /v1/x/${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"o`);
     connection.socket.end();
-    await expect.poll(() => lines.map(({ code }) => code), { timeout: 30_000 }).toContain('malformed_body');
+    await expect.poll(() => lines.map(({ code }) => code), { timeout: 30_000 }).toContain(expected);
     expect(lines.filter(({ level }) => level >= 50)).toEqual([]);
   }
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminApp, siteFolder } from '../../test/admin/admin-app.ts';
 import { ApiKeyController, apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { QuotaController, RequestController, requests, UsageController } from '../contrib/requests/index.ts';
-import { requestLogs } from '../contrib/requests/log.ts';
+import { requestLogs } from '../contrib/requests/log/log.ts';
 import { addMember, createTenant, tenants } from '../contrib/tenants/index.ts';
 import { publish, WebhookEndpointController, webhooks } from '../contrib/webhooks/index.ts';
 import { describeDatabases } from '../testing/databases.ts';

@@ -62,7 +62,7 @@ describe('the options of a subclass of ApiKeyController', () => {
     expect(faultsOf(Misspelt)).toEqual([
       'E001 Misspelt: unknown option "grantable_scopes". Did you mean "grantableScopes"?',
       'E001 Misspelt: unknown option "allowRateLimits". Did you mean "allowRateLimit"?',
-      'E001 Misspelt: unknown option "scopes". Known: tags, permission, throttles, errors, middleware, deprecated, description, grantableScopes, allowRateLimit.',
+      'E001 Misspelt: unknown option "scopes". Known: tags, permission, throttles, errors, middleware, deprecated, description, grantableScopes, allowRateLimit, live.',
     ]);
   });
 

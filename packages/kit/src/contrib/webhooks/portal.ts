@@ -141,7 +141,7 @@ export const webhooksPortal: PortalDeclaration = {
         },
       ],
       tiles: [{ label: 'Failed deliveries', parameters: { status: 'failed' }, since: 'since', isBad: true }],
-      actions: { retry: { label: 'Resend', done: 'The delivery is sent again.' } },
+      actions: { retry: { label: 'Send again', done: 'The delivery is sent again.' } },
     },
     {
       resource: 'webhook_endpoint',

@@ -141,7 +141,7 @@ export function deliveriesScreen(place: AdminPlace): AdminResource {
     actions: [
       {
         name: 'retry',
-        label: 'Resend',
+        label: 'Send again',
         input: { force: true },
         done: 'queued again',
         when: (row) => (row as DeliveryRow).is_active && (row as DeliveryRow).waitsFor === null,
