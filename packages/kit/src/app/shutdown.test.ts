@@ -72,7 +72,9 @@ function start(shutdownTimeoutMs: number, settings: SettingsInput = {}): Promise
 }
 
 /** `close()` has come as far as this, however busy the machine is. */
-const stopsListening = () => expect.poll(() => app.fastify.server.listening).toBe(false);
+const stopsListening = async (): Promise<void> => {
+  await expect.poll(() => app.fastify.server.listening).toBe(false);
+};
 
 test('what is in flight finishes, then modules stop in reverse order, then services, then databases', async () => {
   const address = await start(LATE);

@@ -118,7 +118,7 @@ describeDatabases('pages of the portal that are not lists', (database) => {
       ['client.py', /^class /m],
     ] as const) {
       const { status, headers, text } = await get(`reference/clients/${file}`);
-      expect(status, text).toBe(200);
+      expect([file, status]).toEqual([file, 200]);
       expect(headers).toMatchObject({ 'content-disposition': `attachment; filename="${file}"`, 'x-content-type-options': 'nosniff' });
       expect(text).toMatch(call);
       expect(text).toContain('/v1/sums/add');
