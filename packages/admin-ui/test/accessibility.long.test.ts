@@ -88,6 +88,8 @@ const listAndRecord = (name: string): readonly Screen[] => [
     name,
     async (page: Page) => {
       await go(page, shop, `#/${name}`);
+      // The rows of the list before are there until those of this one have come.
+      await settled(page);
       await firstRow(page).waitFor();
     },
   ] as const,
